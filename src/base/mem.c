@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The heap door. The two counters are the process-wide test hook.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static _Atomic u64 mem_count;
+static _Atomic u64 mem_fail_at;
+
+static bool mem_must_fail(void)
+{
+	u64 n = atomic_fetch_add_explicit(&mem_count, 1, memory_order_relaxed);
+	u64 at = atomic_load_explicit(&mem_fail_at, memory_order_relaxed);
+
+	return at != 0 && n + 1 >= at;
+}
+
+void mem_fail_after(u64 n)
+{
+	atomic_store(&mem_fail_at, n ? atomic_load(&mem_count) + n : 0);
+}
+
+u64 mem_nr_allocs(void)
+{
+	return atomic_load(&mem_count);
+}
+
+void *mem_alloc(size_t size)
+{
+	return mem_must_fail() ? NULL : malloc(size ? size : 1);
+}
+
+void *mem_zalloc(size_t size)
+{
+	return mem_must_fail() ? NULL : calloc(1, size ? size : 1);
+}
+
+void *mem_calloc(size_t n, size_t size)
+{
+	if (mem_must_fail())
+		return NULL;
+	return calloc(n ? n : 1, size ? size : 1);
+}
+
+void *mem_realloc(void *p, size_t size)
+{
+	return mem_must_fail() ? NULL : realloc(p, size ? size : 1);
+}
+
+void *mem_aligned(size_t align, size_t size)
+{
+	void *p = NULL;
+
+	if (mem_must_fail() || posix_memalign(&p, align, size ? size : 1))
+		return NULL;
+	return p;
+}
+
+void *mem_dup(const void *p, size_t n)
+{
+	void *q = mem_alloc(n);
+
+	if (q)
+		memcpy(q, p, n);
+	return q;
+}
+
+char *mem_strdup(const char *s)
+{
+	return mem_dup(s, strlen(s) + 1);
+}
+
+void mem_free(void *p)
+{
+	free(p);
+}

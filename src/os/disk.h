@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All pool I/O goes through here.
+ *
+ * A `struct disk` is one place that holds files: the metadata or the data
+ * directory of a pool today, an object store later, a lying disk in tests. A
+ * `struct file` is one open file on it. Names are relative, '/'-separated and
+ * made by us; they never come from a user.
+ *
+ * Durability: a file's bytes are durable once file_sync() has returned 0; its
+ * name (creation, rename, removal) is durable once disk_sync_dir() on the
+ * directory that holds it has returned 0. Nothing else promises anything.
+ *
+ * Thread safety: disk_* calls and file_pread/file_pwrite/file_sync may run
+ * from many threads at once; the other file_* calls need one caller at a time
+ * for each file. A disk must outlive its files.
+ *
+ * Counters: the wrappers below count operations, bytes and nanoseconds per
+ * kind in `disk->io`; back ends need not.
+ */
+#ifndef OS_DISK_H
+#define OS_DISK_H
+
+#include <stdatomic.h>
+
+#include "base/diag.h"
+#include "base/types.h"
+
+struct disk;
+struct file;
+
+/* Flags of disk_open(). */
+#define DISK_WRITE  0x1	/* read and write; otherwise read only */
+#define DISK_CREATE 0x2	/* create it if it is absent (needs DISK_WRITE) */
+#define DISK_EXCL   0x4	/* with DISK_CREATE: it must not exist */
+#define DISK_TRUNC  0x8	/* cut to zero length */
+
+enum disk_lock {
+	DISK_LOCK_NONE,		/* release */
+	DISK_LOCK_READ,
+	DISK_LOCK_WRITE,
+};
+
+struct disk_space {
+	u64 total_bytes;
+	u64 free_bytes;		/* for an ordinary user */
+};
+
+struct disk_stat {
+	u64 size_bytes;
+	u64 alloc_bytes;	/* what it occupies */
+	bool is_dir;
+};
+
+/* One read of file_pread_many(). @result: 0 or a negative code, set on
+ * return; a short read is -AKIN_E_short_read. */
+struct disk_read {
+	struct file *file;
+	void *data;
+	size_t len;
+	u64 off;
+	int result;
+};
+
+/* Called once per name; a non-zero return ends the listing with that code. */
+typedef int disk_list_fn(void *ctx, const char *name, bool is_dir);
+
+struct disk_ops {
+	const char *name;	/* "files", "sim" */
+	int (*open)(struct disk *d, const char *name, unsigned flags,
+		    struct file **out, struct akin_diag *diag);
+	/* Existing directories are no error. Parents must exist. */
+	int (*mkdir)(struct disk *d, const char *name, struct akin_diag *diag);
+	/* Replaces @to atomically. */
+	int (*rename)(struct disk *d, const char *from, const char *to,
+		      struct akin_diag *diag);
+	int (*unlink)(struct disk *d, const char *name, struct akin_diag *diag);
+	int (*stat)(struct disk *d, const char *name, struct disk_stat *out,
+		    struct akin_diag *diag);
+	/* Without "." and "..", in no order. */
+	int (*list)(struct disk *d, const char *name, disk_list_fn *fn,
+		    void *ctx, struct akin_diag *diag);
+	int (*sync_dir)(struct disk *d, const char *name,
+			struct akin_diag *diag);
+	int (*space)(struct disk *d, struct disk_space *out,
+		     struct akin_diag *diag);
+	void (*free)(struct disk *d);
+
+	/* Exactly @n bytes; fewer is -AKIN_E_short_read. */
+	int (*pread)(struct file *f, void *data, size_t n, u64 off,
+		     struct akin_diag *diag);
+	/* Exactly @n bytes; extends the file, a gap reads as zeros. */
+	int (*pwrite)(struct file *f, const void *data, size_t n, u64 off,
+		      struct akin_diag *diag);
+	/* All at once, in any order; each gets a result of its own. Returns
+	 * non-zero only if none was tried. */
+	int (*pread_many)(struct disk *d, struct disk_read *reads, size_t n,
+			  struct akin_diag *diag);
+	int (*size)(struct file *f, u64 *out, struct akin_diag *diag);
+	int (*truncate)(struct file *f, u64 size, struct akin_diag *diag);
+	/* Allocate space for [0, size) and extend the file to it, zeros. */
+	int (*reserve)(struct file *f, u64 size, struct akin_diag *diag);
+	/* Barrier: earlier writes and the size are durable on return 0. After
+	 * a failure what was written since the last success is unknown. */
+	int (*sync)(struct file *f, struct akin_diag *diag);
+	/*
+	 * Lock @len bytes from @off (len 0 = to the end), owned by this open
+	 * file, not by the process; dropped when it is closed. Never waits:
+	 * -AKIN_E_busy if somebody holds it, -AKIN_E_no_locks if the file
+	 * system has none.
+	 */
+	int (*lock)(struct file *f, enum disk_lock kind, u64 off, u64 len,
+		    struct akin_diag *diag);
+	/*
+	 * Lowest byte range in [off, off + len) locked by others so that @kind
+	 * would fail; *len_ret = 0 if there is none.
+	 */
+	int (*lock_test)(struct file *f, enum disk_lock kind, u64 off, u64 len,
+			 u64 *off_ret, u64 *len_ret, struct akin_diag *diag);
+	/* Frees @f in any case. Does not sync. */
+	int (*close)(struct file *f, struct akin_diag *diag);
+};
+
+struct io_counter {
+	_Atomic u64 ops, bytes, ns;
+};
+
+struct disk_io {
+	struct io_counter read, write, sync;
+};
+
+/* Back ends embed these as their first member. */
+struct disk {
+	const struct disk_ops *ops;
+	const char *label;	/* "metadata" or "data", for messages; borrowed */
+	struct disk_io io;
+};
+
+struct file {
+	struct disk *disk;
+};
+
+/* Wrappers: count, then call the back end. Contracts as in struct disk_ops. */
+int disk_open(struct disk *d, const char *name, unsigned flags,
+	      struct file **out, struct akin_diag *diag) __must_check;
+int disk_mkdir(struct disk *d, const char *name, struct akin_diag *diag)
+	__must_check;
+int disk_rename(struct disk *d, const char *from, const char *to,
+		struct akin_diag *diag) __must_check;
+int disk_unlink(struct disk *d, const char *name, struct akin_diag *diag)
+	__must_check;
+int disk_stat(struct disk *d, const char *name, struct disk_stat *out,
+	      struct akin_diag *diag) __must_check;
+int disk_list(struct disk *d, const char *name, disk_list_fn *fn, void *ctx,
+	      struct akin_diag *diag) __must_check;
+int disk_sync_dir(struct disk *d, const char *name, struct akin_diag *diag)
+	__must_check;
+int disk_space(struct disk *d, struct disk_space *out, struct akin_diag *diag)
+	__must_check;
+void disk_free(struct disk *d);
+
+int file_pread(struct file *f, void *data, size_t n, u64 off,
+	       struct akin_diag *diag) __must_check;
+int file_pwrite(struct file *f, const void *data, size_t n, u64 off,
+		struct akin_diag *diag) __must_check;
+int file_pread_many(struct disk *d, struct disk_read *reads, size_t n,
+		    struct akin_diag *diag) __must_check;
+int file_size(struct file *f, u64 *out, struct akin_diag *diag) __must_check;
+int file_truncate(struct file *f, u64 size, struct akin_diag *diag)
+	__must_check;
+int file_reserve(struct file *f, u64 size, struct akin_diag *diag)
+	__must_check;
+int file_sync(struct file *f, struct akin_diag *diag) __must_check;
+int file_lock(struct file *f, enum disk_lock kind, u64 off, u64 len,
+	      struct akin_diag *diag) __must_check;
+int file_lock_test(struct file *f, enum disk_lock kind, u64 off, u64 len,
+		   u64 *off_ret, u64 *len_ret, struct akin_diag *diag)
+	__must_check;
+/* NULL is fine. */
+int file_close(struct file *f, struct akin_diag *diag);
+
+/* Convenience, over the calls above. */
+/* Whole file into a buffer of the callee's; refused above @max bytes.
+ * Returns owned: mem_free. */
+int disk_read_file(struct disk *d, const char *name, size_t max, u8 **data_ret,
+		   size_t *len_ret, struct akin_diag *diag) __must_check;
+/* Write NAME.tmp, sync it, rename it to NAME, sync the directory. */
+int disk_write_file(struct disk *d, const char *name, const void *data,
+		    size_t n, struct akin_diag *diag) __must_check;
+
+/*
+ * The back end for a directory of a file system. @path is opened once; all
+ * names are resolved below it. With @writable false nothing is ever opened for
+ * writing and O_NOATIME-like hints are used where allowed.
+ */
+int disk_files_new(const char *path, bool writable, struct disk **out,
+		   struct akin_diag *diag) __must_check;
+
+#endif
