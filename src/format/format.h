@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all on-disk structures share. The normative description is
+ * docs/format/; this folder is the only code that knows byte offsets.
+ *
+ * Every structure is little-endian, starts with a magic, carries a checksum
+ * (XXH3-64) and is size-limited before anything is allocated. Decoders return
+ * 0 or a negative code of class CORRUPT or UNSUPPORTED and never read outside
+ * the bytes they were given.
+ */
+#ifndef FORMAT_H
+#define FORMAT_H
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/types.h"
+
+#define FORMAT_VERSION 0	/* breakable until it says 1 */
+
+#define POOL_ID_BYTES 16
+struct pool_id {
+	u8 b[POOL_ID_BYTES];
+};
+
+/* Names of the files and directories of a pool, relative to their disk. */
+#define FILE_SUPERBLOCK "superblock"	/* on both disks */
+#define FILE_CATALOG    "catalog"	/* metadata disk: SQLite */
+#define FILE_LOCKS      "locks"		/* metadata disk: never unlinked */
+#define DIR_RUNS        "runs"		/* metadata disk: index runs */
+#define DIR_TMP         "tmp"		/* metadata disk: spills */
+#define DIR_CONTAINERS  "containers"	/* data disk: 256 folders of them */
+#define DIR_SNAPSHOTS   "snapshots"	/* data disk: snapshot records */
+
+#define FORMAT_NAME_MAX 64
+/* "containers/2a/000000000000012a.0": number and generation, hex. */
+void format_container_name(u64 number, u32 generation,
+			   char out[FORMAT_NAME_MAX]);
+/* "runs/00000000000003e8" */
+void format_run_name(u64 number, char out[FORMAT_NAME_MAX]);
+/* "snapshots/0000000000000007" */
+void format_snapshot_name(u64 number, char out[FORMAT_NAME_MAX]);
+
+/*
+ * A hint: the containers in which the children of a stored piece of metadata
+ * live. Never believed, only tried first. Sorted, without duplicates.
+ */
+#define HINT_MAX 65536
+struct hint {
+	u64 *containers;
+	u32 nr;
+};
+
+#endif
