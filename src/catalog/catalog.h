@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The catalog: names, sessions, container states, the run manifest. The commit
+ * point of the pool (a snapshot exists if and only if the catalog names it).
+ *
+ * SQLite in rollback-journal mode on the metadata disk, through a VFS over the
+ * I/O table, pages checksummed in their reserved bytes. Small by design:
+ * chunks and recipes are not here.
+ *
+ * Thread safety: one caller at a time for each handle; the functions take the
+ * handle's mutex themselves. Several processes may have it open; every change
+ * is one short transaction, and a busy database is waited for (up to
+ * @busy_ms, then -AKIN_E_busy names who holds it).
+ *
+ * Numbers (containers, runs, sessions, snapshots, transactions) are reserved
+ * durably and never reused.
+ */
+#ifndef CATALOG_H
+#define CATALOG_H
+
+#include "format/format_snapshot.h"
+#include "os/disk.h"
+
+struct catalog;
+
+struct catalog_options {
+	bool read_only;		/* never writes; see catalog_open */
+	u32 busy_ms;		/* 0: a default of 60 s */
+	u32 cache_bytes;	/* page cache; 0: a default of 1 MiB */
+};
+
+/* A new, empty catalog; durable on return. */
+int catalog_create(struct disk *meta, const struct pool_id *pool,
+		   struct akin_diag *diag) __must_check;
+/*
+ * -AKIN_E_absent if there is none; -AKIN_E_bad_identity if it is another
+ * pool's; -AKIN_E_catalog if it is damaged. Read-only on a disk that cannot be
+ * written: a hot journal is rolled back in a private in-memory copy.
+ */
+int catalog_open(struct disk *meta, const struct pool_id *pool,
+		 const struct catalog_options *opt, struct catalog **out,
+		 struct akin_diag *diag) __must_check;
+/* NULL is fine. */
+void catalog_close(struct catalog *c);
+/* Every page and every row; SQLite's integrity check. */
+int catalog_check(struct catalog *c, struct akin_diag *diag) __must_check;
+
+/* Sessions ----------------------------------------------------------------*/
+
+enum session_state {
+	SESSION_LIVING = 1,	/* begun; its lock tells whether it still is */
+	SESSION_COMMITTED,
+	SESSION_ABORTED,	/* ended by itself without a snapshot */
+	SESSION_INTERRUPTED,	/* ended by death; what it sealed stays */
+};
+
+struct catalog_session {
+	u64 number;
+	enum session_state state;
+	u64 begin_txn;		/* commit number it started from */
+	s64 begun_sec;
+	u32 pid;
+	char host[256], user[64], command[256];
+	char paths_key[65];	/* hex digest of host and paths; see store */
+	u64 snapshot;		/* number reserved for it */
+};
+
+/*
+ * Begin a writing session: reserves its number and its snapshot number, and
+ * calls @lock(ctx, number) inside the transaction before it commits.
+ */
+int catalog_session_begin(struct catalog *c, const struct catalog_session *in,
+			  int (*lock)(void *ctx, u64 number, u64 txn,
+				      struct akin_diag *diag),
+			  void *ctx, struct catalog_session *out,
+			  struct akin_diag *diag) __must_check;
+
+enum catalog_number { NUMBER_CONTAINER, NUMBER_RUN };
+/* @count numbers in a row for @session, durable on return. */
+int catalog_reserve(struct catalog *c, u64 session, enum catalog_number kind,
+		    u32 count, u64 *first_ret, struct akin_diag *diag)
+	__must_check;
+
+struct catalog_container {
+	u64 number;
+	u32 generation;
+	u8 kind;
+	u64 session;
+	u64 file_bytes;
+	u64 dir_off;
+	u32 dir_len;
+	u32 nr_entries;
+	u64 raw_bytes;		/* of its chunks */
+	u64 condemned_txn;	/* 0: not condemned */
+};
+
+struct catalog_run {
+	u64 number;
+	u32 tier;
+	u64 nr_entries;
+	u64 file_bytes;
+	u64 session;
+};
+
+/* What one checkpoint or commit of a session adds, and what runs it replaces.
+ * All arrays are borrowed. */
+struct catalog_delta {
+	const struct catalog_container *containers;
+	u32 nr_containers;
+	const struct catalog_run *runs;
+	u32 nr_runs;
+	const u64 *dead_runs;	/* merged away; must be in the manifest */
+	u32 nr_dead_runs;
+};
+
+/* The session's sealed things so far become roots; no snapshot. */
+int catalog_checkpoint(struct catalog *c, u64 session,
+		       const struct catalog_delta *delta,
+		       struct akin_diag *diag) __must_check;
+/*
+ * The commit: @delta and @snapshot (its record's bytes are stored as they are)
+ * become visible, the session becomes COMMITTED, interrupted sessions with the
+ * same paths_key become COMMITTED too (their containers stay as ordinary
+ * ones). *txn_ret = number of this transaction.
+ */
+int catalog_commit(struct catalog *c, u64 session,
+		   const struct catalog_delta *delta,
+		   const struct snapshot *snapshot, u64 *txn_ret,
+		   struct akin_diag *diag) __must_check;
+/* The session ends without a snapshot; checkpointed containers stay with it
+ * as SESSION_INTERRUPTED if it has any, else SESSION_ABORTED. */
+int catalog_session_end(struct catalog *c, u64 session,
+			struct akin_diag *diag) __must_check;
+/* Replace runs outside of any session's commit (merging). */
+int catalog_replace_runs(struct catalog *c, const struct catalog_delta *delta,
+			 struct akin_diag *diag) __must_check;
+/* LIVING sessions whose lock is free (by @ended(ctx, number) > 0) become
+ * INTERRUPTED (or ABORTED if they checkpointed nothing); *nr_ret counts. */
+int catalog_reap_sessions(struct catalog *c,
+			  int (*ended)(void *ctx, u64 number), void *ctx,
+			  u32 *nr_ret, struct akin_diag *diag) __must_check;
+
+/* Reading. Callbacks may stop the walk with a non-zero code, which is
+ * returned. Rows are copied out in batches: a callback may call the catalog. */
+int catalog_each_session(struct catalog *c,
+			 int (*fn)(void *ctx, const struct catalog_session *s),
+			 void *ctx, struct akin_diag *diag) __must_check;
+int catalog_each_container(struct catalog *c,
+			   int (*fn)(void *ctx,
+				     const struct catalog_container *row),
+			   void *ctx, struct akin_diag *diag) __must_check;
+/* -AKIN_E_absent if there is no such row. */
+int catalog_container(struct catalog *c, u64 number,
+		      struct catalog_container *out, struct akin_diag *diag)
+	__must_check;
+int catalog_each_run(struct catalog *c,
+		     int (*fn)(void *ctx, const struct catalog_run *run),
+		     void *ctx, struct akin_diag *diag) __must_check;
+/* Oldest first. The snapshot is borrowed during the call. */
+int catalog_each_snapshot(struct catalog *c,
+			  int (*fn)(void *ctx, const struct snapshot *s),
+			  void *ctx, struct akin_diag *diag) __must_check;
+/* Returns owned. -AKIN_E_snap_unknown. */
+int catalog_snapshot(struct catalog *c, u64 number, struct snapshot *out,
+		     struct akin_diag *diag) __must_check;
+/* Number of the newest transaction. */
+int catalog_txn(struct catalog *c, u64 *out, struct akin_diag *diag)
+	__must_check;
+
+struct catalog_totals {
+	u64 nr_snapshots, nr_data_containers, nr_meta_containers;
+	u64 data_bytes, meta_bytes;	/* files of containers */
+	u64 raw_data_bytes, raw_meta_bytes;
+	u64 nr_chunks;			/* entries in data containers */
+	u64 nr_runs, run_bytes, run_entries;
+	u64 nr_damaged;
+};
+int catalog_totals(struct catalog *c, struct catalog_totals *out,
+		   struct akin_diag *diag) __must_check;
+
+/* Damage (D11): chunks found bad, until a good read lifts the mark. */
+struct catalog_damage {
+	struct place place;
+	struct fp fp;
+	s64 found_sec;
+	int code;
+};
+/* Idempotent; entries beyond the container's number: whole container is
+ * marked by entry = UINT32_MAX. */
+int catalog_mark_damaged(struct catalog *c, const struct catalog_damage *rows,
+			 u32 nr, struct akin_diag *diag) __must_check;
+int catalog_unmark_damaged(struct catalog *c, const struct place *places,
+			   u32 nr, struct akin_diag *diag) __must_check;
+int catalog_each_damage(struct catalog *c,
+			int (*fn)(void *ctx, const struct catalog_damage *row),
+			void *ctx, struct akin_diag *diag) __must_check;
+
+#endif
