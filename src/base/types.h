@@ -20,6 +20,8 @@ typedef int64_t s64;
 
 #define __must_check __attribute__((warn_unused_result))
 #define __printf(fmt, args) __attribute__((format(printf, fmt, args)))
+/* For results that nothing depends on; say why beside the call. */
+#define ignore_result(expr) do { if (expr) { } } while (0)
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define KiB ((u64)1024)
 #define MiB ((u64)1024 * KiB)

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Codecs: a table of operations, and the decision to store raw.
+ *
+ * Before a group is compressed, a probe looks at samples of it: data that
+ * neither an entropy estimate nor a fast match search can shrink is not worth
+ * the time. The probe errs towards compressing.
+ */
+#include <lz4.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "base/mem.h"
+#include "codec/codec.h"
+
+struct codec_ctx {
+	struct codec_choice choice;
+	ZSTD_CCtx *zc;		/* made on first use */
+	ZSTD_DCtx *zd;
+};
+
+struct codec_ops {
+	const char *name;
+	s32 level_min, level_max, level_default;
+	/* Bytes written, 0 if it does not fit into @cap; negative: error. */
+	long (*compress)(struct codec_ctx *ctx, const void *data, size_t n,
+			 u8 *out, size_t cap);
+	bool (*decompress)(struct codec_ctx *ctx, const void *data, size_t n,
+			   u8 *out, size_t raw_len);
+};
+
+static long lz4_compress(struct codec_ctx *ctx, const void *data, size_t n,
+			 u8 *out, size_t cap)
+{
+	return LZ4_compress_default(data, (char *)out, (int)n, (int)cap);
+}
+
+static bool lz4_decompress(struct codec_ctx *ctx, const void *data, size_t n,
+			   u8 *out, size_t raw_len)
+{
+	return LZ4_decompress_safe(data, (char *)out, (int)n, (int)raw_len) ==
+	       (int)raw_len;
+}
+
+static long zstd_compress(struct codec_ctx *ctx, const void *data, size_t n,
+			  u8 *out, size_t cap)
+{
+	size_t r;
+
+	if (!ctx->zc) {
+		ctx->zc = ZSTD_createCCtx();
+		if (!ctx->zc)
+			return -AKIN_E_nomem;
+		ZSTD_CCtx_setParameter(ctx->zc, ZSTD_c_compressionLevel,
+				       ctx->choice.level);
+		/* The group knows its length and has a checksum. */
+		ZSTD_CCtx_setParameter(ctx->zc, ZSTD_c_contentSizeFlag, 0);
+		ZSTD_CCtx_setParameter(ctx->zc, ZSTD_c_checksumFlag, 0);
+	}
+	r = ZSTD_compress2(ctx->zc, out, cap, data, n);
+	return ZSTD_isError(r) ? 0 : (long)r;
+}
+
+static bool zstd_decompress(struct codec_ctx *ctx, const void *data, size_t n,
+			    u8 *out, size_t raw_len)
+{
+	if (!ctx->zd)
+		ctx->zd = ZSTD_createDCtx();
+	return ctx->zd &&
+	       ZSTD_decompressDCtx(ctx->zd, out, raw_len, data, n) == raw_len;
+}
+
+static const struct codec_ops codec_table[CODEC_NR] = {
+	[CODEC_NONE] = { "none", 0, 0, 0, NULL, NULL },
+	[CODEC_LZ4] = { "lz4", 0, 0, 0, lz4_compress, lz4_decompress },
+	[CODEC_ZSTD] = { "zstd", 1, 19, 3, zstd_compress, zstd_decompress },
+};
+
+const char *codec_name(u8 id)
+{
+	return id < CODEC_NR ? codec_table[id].name : NULL;
+}
+
+int codec_parse(const char *text, struct codec_choice *out,
+		struct akin_diag *diag)
+{
+	const char *colon = strchr(text, ':');
+	size_t n = colon ? (size_t)(colon - text) : strlen(text);
+	const struct codec_ops *ops;
+	char *end;
+	long level;
+	u8 id;
+
+	for (id = 0; id < CODEC_NR; id++) {
+		ops = &codec_table[id];
+		if (strlen(ops->name) == n && memcmp(ops->name, text, n) == 0)
+			break;
+	}
+	if (id == CODEC_NR)
+		return diag_set(diag, -AKIN_E_usage,
+				"'%s': no such compression; there are none, "
+				"lz4 and zstd[:1-19]", text);
+	level = ops->level_default;
+	if (colon) {
+		level = strtol(colon + 1, &end, 10);
+		if (end == colon + 1 || *end || level < ops->level_min ||
+		    level > ops->level_max || ops->level_max == 0)
+			return diag_set(diag, -AKIN_E_usage,
+					"'%s': %s has levels %d to %d", text,
+					ops->name, (int)ops->level_min,
+					(int)ops->level_max);
+	}
+	out->id = id;
+	out->level = (s32)level;
+	return 0;
+}
+
+void codec_print(const struct codec_choice *c, char out[16])
+{
+	const char *name = codec_name(c->id);
+
+	if (c->level)
+		snprintf(out, 16, "%s:%d", name ? name : "?", (int)c->level);
+	else
+		snprintf(out, 16, "%s", name ? name : "?");
+}
+
+int codec_ctx_new(const struct codec_choice *c, struct codec_ctx **out,
+		  struct akin_diag *diag)
+{
+	struct codec_ctx *ctx;
+
+	if (c->id >= CODEC_NR)
+		return diag_set(diag, -AKIN_E_codec_unknown, "codec %u",
+				c->id);
+	ctx = mem_zalloc(sizeof(*ctx));
+	if (!ctx)
+		return diag_set(diag, -AKIN_E_nomem, "codec context");
+	ctx->choice = *c;
+	*out = ctx;
+	return 0;
+}
+
+void codec_ctx_free(struct codec_ctx *ctx)
+{
+	if (!ctx)
+		return;
+	ZSTD_freeCCtx(ctx->zc);
+	ZSTD_freeDCtx(ctx->zd);
+	mem_free(ctx);
+}
+
+size_t codec_bound(size_t raw_len)
+{
+	return raw_len;
+}
+
+/* Order-0 entropy of a sample in bits per byte. */
+static double sample_entropy(const u8 *p, size_t n)
+{
+	u32 count[256] = { 0 };
+	double bits = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		count[p[i]]++;
+	for (i = 0; i < 256; i++) {
+		if (count[i])
+			bits -= count[i] * log2((double)count[i] / (double)n);
+	}
+	return bits / (double)n;
+}
+
+/*
+ * PROBE_BYTES at three spots: enough for LZ4 to meet its own history, and for
+ * the histogram of random bytes to read above 7.9 bits (its expectation at
+ * 4 KiB is 7.955).
+ */
+#define PROBE_BYTES 4096
+#define PROBE_MIN (8 * PROBE_BYTES)
+
+static bool probe_worthwhile(const u8 *data, size_t n)
+{
+	char tmp[PROBE_BYTES];
+	const u8 *at;
+	int i, len;
+
+	if (n < PROBE_MIN)
+		return true;
+	for (i = 0; i < 3; i++) {
+		at = data + (n - PROBE_BYTES) / 2 * (size_t)i;
+		if (sample_entropy(at, PROBE_BYTES) < 7.9)
+			return true;
+		len = LZ4_compress_fast((const char *)at, tmp, PROBE_BYTES,
+					PROBE_BYTES - PROBE_BYTES / 32, 4);
+		if (len > 0)
+			return true;
+	}
+	return false;
+}
+
+int codec_compress(struct codec_ctx *ctx, const void *data, size_t n, u8 *out,
+		   size_t *len_ret, u8 *id_ret, struct akin_diag *diag)
+{
+	const struct codec_ops *ops = &codec_table[ctx->choice.id];
+	long r = 0;
+
+	*id_ret = CODEC_NONE;
+	*len_ret = 0;
+	if (!ops->compress || n < 32 || !probe_worthwhile(data, n))
+		return 0;
+	r = ops->compress(ctx, data, n, out, n - n / 8);
+	if (r < 0)
+		return diag_set(diag, (int)r, "compressing %zu bytes", n);
+	if (r > 0) {
+		*id_ret = ctx->choice.id;
+		*len_ret = (size_t)r;
+	}
+	return 0;
+}
+
+int codec_decompress(struct codec_ctx *ctx, u8 id, const void *data, size_t n,
+		     u8 *out, size_t raw_len)
+{
+	if (id == CODEC_NONE) {
+		if (n != raw_len)
+			return -AKIN_E_bad_length;
+		if (n)
+			memcpy(out, data, n);
+		return 0;
+	}
+	if (id >= CODEC_NR)
+		return -AKIN_E_codec_unknown;
+	if (raw_len > INT32_MAX || n > INT32_MAX)
+		return -AKIN_E_bad_length;
+	return codec_table[id].decompress(ctx, data, n, out, raw_len)
+	       ? 0 : -AKIN_E_bad_data;
+}

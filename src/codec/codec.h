@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compression codecs by name.
+ *
+ * A codec compresses one group at a time. What does not shrink by an eighth is
+ * stored raw (CODEC_NONE), so a compressed payload is always shorter than its
+ * raw bytes. Ids are on disk (docs/format/container.md).
+ *
+ * Thread safety: a context belongs to one thread at a time.
+ */
+#ifndef CODEC_H
+#define CODEC_H
+
+#include "base/diag.h"
+#include "base/types.h"
+
+enum codec_id {
+	CODEC_NONE = 0,
+	CODEC_LZ4 = 1,
+	CODEC_ZSTD = 2,
+	CODEC_NR
+};
+
+struct codec_choice {
+	u8 id;
+	s32 level;		/* zstd: 1..19; otherwise 0 */
+};
+
+/* "none", "lz4", "zstd", "zstd:7". -AKIN_E_usage with the list of names. */
+int codec_parse(const char *text, struct codec_choice *out,
+		struct akin_diag *diag) __must_check;
+/* "zstd:3"; @out needs 16 bytes. */
+void codec_print(const struct codec_choice *c, char out[16]);
+/* NULL for ids this version does not know. */
+const char *codec_name(u8 id);
+
+struct codec_ctx;
+int codec_ctx_new(const struct codec_choice *c, struct codec_ctx **out,
+		  struct akin_diag *diag) __must_check;
+void codec_ctx_free(struct codec_ctx *ctx);
+
+/* Bytes a compressed group may need while it is being made. */
+size_t codec_bound(size_t raw_len);
+/*
+ * Compress @n bytes into @out (at least codec_bound(n) bytes). *id_ret is the
+ * codec used: CODEC_NONE means nothing was written and the raw bytes are to be
+ * stored.
+ */
+int codec_compress(struct codec_ctx *ctx, const void *data, size_t n, u8 *out,
+		   size_t *len_ret, u8 *id_ret, struct akin_diag *diag)
+	__must_check;
+/*
+ * Exactly @raw_len bytes come out, or -AKIN_E_bad_data; the input is hostile.
+ * Any context decodes any codec.
+ */
+int codec_decompress(struct codec_ctx *ctx, u8 id, const void *data, size_t n,
+		     u8 *out, size_t raw_len) __must_check;
+
+#endif

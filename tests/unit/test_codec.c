@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "testlib.h"
+
+#include "codec/codec.h"
+
+#define N (128 * 1024)
+
+static void fill_text(u8 *p, size_t n)
+{
+	static const char *const words[] = { "store ", "chunk ", "group ",
+					     "leaf ", "reference ", "\n" };
+	struct rng r = { 7 };
+	size_t i = 0, k;
+	const char *w;
+
+	while (i < n) {
+		w = words[rng_below(&r, ARRAY_SIZE(words))];
+		for (k = 0; w[k] && i < n; k++)
+			p[i++] = (u8)w[k];
+	}
+}
+
+static void roundtrip(const char *name, const u8 *data, size_t n,
+		      u8 expect_id)
+{
+	struct codec_choice c;
+	struct codec_ctx *ctx;
+	u8 *out = malloc(codec_bound(n) + 1), *back = malloc(n + 1), id;
+	size_t len;
+
+	assert_int_equal(codec_parse(name, &c, NULL), 0);
+	assert_int_equal(codec_ctx_new(&c, &ctx, NULL), 0);
+	assert_int_equal(codec_compress(ctx, data, n, out, &len, &id, NULL),
+			 0);
+	assert_int_equal(id, expect_id);
+	if (id != CODEC_NONE) {
+		assert_true(len <= n - n / 8);
+		assert_int_equal(codec_decompress(ctx, id, out, len, back, n),
+				 0);
+		assert_memory_equal(back, data, n);
+		/* one byte more or less than what is there is an error */
+		assert_int_equal(codec_decompress(ctx, id, out, len, back,
+						  n - 1), -AKIN_E_bad_data);
+		assert_int_equal(codec_decompress(ctx, id, out, len - 1, back,
+						  n), -AKIN_E_bad_data);
+	}
+	codec_ctx_free(ctx);
+	free(out);
+	free(back);
+}
+
+static void test_codec_roundtrip(void **state)
+{
+	u8 *text = malloc(N), *noise = malloc(N);
+	struct rng r = { 1 };
+
+	fill_text(text, N);
+	rng_fill(&r, noise, N);
+	roundtrip("lz4", text, N, CODEC_LZ4);
+	roundtrip("zstd", text, N, CODEC_ZSTD);
+	roundtrip("zstd:19", text, 1000, CODEC_ZSTD);
+	roundtrip("none", text, N, CODEC_NONE);
+	roundtrip("lz4", noise, N, CODEC_NONE);
+	roundtrip("zstd:3", noise, N, CODEC_NONE);
+	roundtrip("zstd:3", noise, 100, CODEC_NONE);
+	roundtrip("zstd:3", noise, 0, CODEC_NONE);
+	free(text);
+	free(noise);
+}
+
+static void test_codec_probe_keeps_skewed_noise(void **state)
+{
+	u8 *p = malloc(N);
+	struct rng r = { 2 };
+	size_t i;
+
+	/* no matches at all, but only 6 bits of entropy a byte */
+	rng_fill(&r, p, N);
+	for (i = 0; i < N; i++)
+		p[i] &= 0x3f;
+	roundtrip("zstd:3", p, N, CODEC_ZSTD);
+	free(p);
+}
+
+static void test_codec_names(void **state)
+{
+	struct codec_choice c;
+	struct akin_diag d = { 0 };
+	char text[16];
+
+	assert_int_equal(codec_parse("zstd", &c, NULL), 0);
+	codec_print(&c, text);
+	assert_string_equal(text, "zstd:3");
+	assert_int_equal(codec_parse("zstd:20", &c, &d), -AKIN_E_usage);
+	assert_string_equal(d.text, "'zstd:20': zstd has levels 1 to 19");
+	assert_int_equal(codec_parse("lz4:1", &c, NULL), -AKIN_E_usage);
+	assert_int_equal(codec_parse("zst", &c, NULL), -AKIN_E_usage);
+	assert_int_equal(codec_parse("", &c, NULL), -AKIN_E_usage);
+}
+
+static void test_codec_hostile_input(void **state)
+{
+	struct codec_choice c = { CODEC_ZSTD, 3 };
+	struct codec_ctx *ctx;
+	struct rng r = { 3 };
+	u8 in[512], out[4096];
+	int i;
+
+	assert_int_equal(codec_ctx_new(&c, &ctx, NULL), 0);
+	for (i = 0; i < 2000; i++) {
+		rng_fill(&r, in, sizeof(in));
+		/* may decode to something: it must only stay in bounds */
+		ignore_result(codec_decompress(ctx, CODEC_LZ4, in, sizeof(in),
+					       out, sizeof(out)));
+		assert_int_not_equal(codec_decompress(ctx, CODEC_ZSTD, in,
+						      sizeof(in), out,
+						      sizeof(out)), 0);
+	}
+	assert_int_equal(codec_decompress(ctx, 77, in, 1, out, 1),
+			 -AKIN_E_codec_unknown);
+	codec_ctx_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_codec_roundtrip),
+		cmocka_unit_test(test_codec_probe_keeps_skewed_noise),
+		cmocka_unit_test(test_codec_names),
+		cmocka_unit_test(test_codec_hostile_input),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
