@@ -5,17 +5,25 @@
  * A `struct disk` is one place that holds files: the metadata or the data
  * directory of a pool today, an object store later, a lying disk in tests. A
  * `struct file` is one open file on it. Names are relative, '/'-separated and
- * made by us; they never come from a user.
+ * made by us; they never come from a user. "." is the top directory.
  *
  * Durability: a file's bytes are durable once file_sync() has returned 0; its
  * name (creation, rename, removal) is durable once disk_sync_dir() on the
  * directory that holds it has returned 0. Nothing else promises anything.
  *
+ * A failed write, truncation or reservation may have been done in part: the
+ * bytes of the range it named are unknown, all others are as they were. After
+ * a failed sync nothing is known about what was written since the last
+ * successful one, and a retry that succeeds proves nothing (the kernel may
+ * have dropped the pages), so file_sync() keeps failing on that open file.
+ *
  * Thread safety: disk_* calls and file_pread/file_pwrite/file_sync may run
  * from many threads at once; the other file_* calls need one caller at a time
- * for each file. A disk must outlive its files.
+ * for each file. A disk must outlive its files, and neither survives fork().
  *
- * Counters: the wrappers below count operations, bytes and nanoseconds per
+ * Messages: the back end says what failed ("read of 4096 bytes at 8192:
+ * Input/output error"), the wrappers put the pool's label and the file's name
+ * in front. Counters: the wrappers count operations, bytes and nanoseconds per
  * kind in `disk->io`; back ends need not.
  */
 #ifndef OS_DISK_H
@@ -52,8 +60,10 @@ struct disk_stat {
 	bool is_dir;
 };
 
-/* One read of file_pread_many(). @result: 0 or a negative code, set on
- * return; a short read is -AKIN_E_short_read. */
+/*
+ * One read of file_pread_many(). @result: 0 or a negative code, set on return;
+ * a short read is -AKIN_E_short_read. disk_read_error() words it.
+ */
 struct disk_read {
 	struct file *file;
 	void *data;
@@ -67,17 +77,26 @@ typedef int disk_list_fn(void *ctx, const char *name, bool is_dir);
 
 struct disk_ops {
 	const char *name;	/* "files", "sim" */
+	/* Only regular files: anything else is -AKIN_E_io. */
 	int (*open)(struct disk *d, const char *name, unsigned flags,
 		    struct file **out, struct akin_diag *diag);
+	/*
+	 * A new file without a name in directory @dir, for reading and
+	 * writing; gone when it is closed or the process dies.
+	 */
+	int (*open_tmp)(struct disk *d, const char *dir, struct file **out,
+			struct akin_diag *diag);
 	/* Existing directories are no error. Parents must exist. */
 	int (*mkdir)(struct disk *d, const char *name, struct akin_diag *diag);
-	/* Replaces @to atomically. */
+	/* Replaces @to atomically. Files only. */
 	int (*rename)(struct disk *d, const char *from, const char *to,
 		      struct akin_diag *diag);
+	/* Files only. Open files live on until they are closed. */
 	int (*unlink)(struct disk *d, const char *name, struct akin_diag *diag);
+	/* Does not follow a symbolic link. */
 	int (*stat)(struct disk *d, const char *name, struct disk_stat *out,
 		    struct akin_diag *diag);
-	/* Without "." and "..", in no order. */
+	/* Without "." and "..", in no order. @fn may change the directory. */
 	int (*list)(struct disk *d, const char *name, disk_list_fn *fn,
 		    void *ctx, struct akin_diag *diag);
 	int (*sync_dir)(struct disk *d, const char *name,
@@ -86,7 +105,7 @@ struct disk_ops {
 		     struct akin_diag *diag);
 	void (*free)(struct disk *d);
 
-	/* Exactly @n bytes; fewer is -AKIN_E_short_read. */
+	/* Exactly @n bytes; fewer is -AKIN_E_short_read. @n may be 0. */
 	int (*pread)(struct file *f, void *data, size_t n, u64 off,
 		     struct akin_diag *diag);
 	/* Exactly @n bytes; extends the file, a gap reads as zeros. */
@@ -98,10 +117,14 @@ struct disk_ops {
 			  struct akin_diag *diag);
 	int (*size)(struct file *f, u64 *out, struct akin_diag *diag);
 	int (*truncate)(struct file *f, u64 size, struct akin_diag *diag);
-	/* Allocate space for [0, size) and extend the file to it, zeros. */
+	/*
+	 * Allocate space for [0, size) and extend the file to it, zeros; never
+	 * shortens. On failure the size is as before. Where the file system
+	 * cannot allocate, zeros are written behind the end, and holes before
+	 * it stay.
+	 */
 	int (*reserve)(struct file *f, u64 size, struct akin_diag *diag);
-	/* Barrier: earlier writes and the size are durable on return 0. After
-	 * a failure what was written since the last success is unknown. */
+	/* Barrier: earlier writes and the size are durable on return 0. */
 	int (*sync)(struct file *f, struct akin_diag *diag);
 	/*
 	 * Lock @len bytes from @off (len 0 = to the end), owned by this open
@@ -113,7 +136,8 @@ struct disk_ops {
 		    struct akin_diag *diag);
 	/*
 	 * Lowest byte range in [off, off + len) locked by others so that @kind
-	 * would fail; *len_ret = 0 if there is none.
+	 * would fail; *len_ret = 0 if there is none. Needs no write access.
+	 * The range is cut to what was asked for.
 	 */
 	int (*lock_test)(struct file *f, enum disk_lock kind, u64 off, u64 len,
 			 u64 *off_ret, u64 *len_ret, struct akin_diag *diag);
@@ -125,24 +149,38 @@ struct io_counter {
 	_Atomic u64 ops, bytes, ns;
 };
 
+/* Bytes of what succeeded; nanoseconds a batch took count once. */
 struct disk_io {
 	struct io_counter read, write, sync;
+	struct io_counter other;	/* names, sizes, locks; no bytes */
 };
 
 /* Back ends embed these as their first member. */
 struct disk {
 	const struct disk_ops *ops;
-	const char *label;	/* "metadata" or "data", for messages; borrowed */
+	const char *label;	/* "metadata" or "data", for messages; borrowed,
+				 * set by who made the disk, may be NULL */
 	struct disk_io io;
 };
 
+/* Likewise. The back end sets @disk, disk_open() the rest. */
 struct file {
 	struct disk *disk;
+	char *name;		/* it was opened by; the wrappers' */
+	_Atomic int sync_error;	/* of the first failed sync; sticky */
 };
+
+/* Whether [off, off + n) can exist in any file. */
+static inline bool disk_range_ok(u64 off, u64 n)
+{
+	return off <= INT64_MAX && n <= INT64_MAX - off;
+}
 
 /* Wrappers: count, then call the back end. Contracts as in struct disk_ops. */
 int disk_open(struct disk *d, const char *name, unsigned flags,
 	      struct file **out, struct akin_diag *diag) __must_check;
+int disk_tmp_open(struct disk *d, const char *dir, struct file **out,
+		  struct akin_diag *diag) __must_check;
 int disk_mkdir(struct disk *d, const char *name, struct akin_diag *diag)
 	__must_check;
 int disk_rename(struct disk *d, const char *from, const char *to,
@@ -157,6 +195,7 @@ int disk_sync_dir(struct disk *d, const char *name, struct akin_diag *diag)
 	__must_check;
 int disk_space(struct disk *d, struct disk_space *out, struct akin_diag *diag)
 	__must_check;
+/* NULL is fine. */
 void disk_free(struct disk *d);
 
 int file_pread(struct file *f, void *data, size_t n, u64 off,
@@ -165,6 +204,8 @@ int file_pwrite(struct file *f, const void *data, size_t n, u64 off,
 		struct akin_diag *diag) __must_check;
 int file_pread_many(struct disk *d, struct disk_read *reads, size_t n,
 		    struct akin_diag *diag) __must_check;
+/* Write the message of a read that failed; returns its result, 0 or not. */
+int disk_read_error(const struct disk_read *r, struct akin_diag *diag);
 int file_size(struct file *f, u64 *out, struct akin_diag *diag) __must_check;
 int file_truncate(struct file *f, u64 size, struct akin_diag *diag)
 	__must_check;
@@ -180,18 +221,26 @@ int file_lock_test(struct file *f, enum disk_lock kind, u64 off, u64 len,
 int file_close(struct file *f, struct akin_diag *diag);
 
 /* Convenience, over the calls above. */
-/* Whole file into a buffer of the callee's; refused above @max bytes.
- * Returns owned: mem_free. */
+
+/*
+ * Whole file into a buffer, with a zero byte behind it that is not counted;
+ * more than @max bytes are -AKIN_E_bad_length. Returns owned: mem_free.
+ */
 int disk_read_file(struct disk *d, const char *name, size_t max, u8 **data_ret,
 		   size_t *len_ret, struct akin_diag *diag) __must_check;
-/* Write NAME.tmp, sync it, rename it to NAME, sync the directory. */
+/*
+ * Write NAME.tmp, sync it, rename it to NAME, sync the directory. On failure
+ * NAME is what it was or, if only the last step failed, whole but possibly not
+ * durable. One caller at a time for each name.
+ */
 int disk_write_file(struct disk *d, const char *name, const void *data,
 		    size_t n, struct akin_diag *diag) __must_check;
 
 /*
  * The back end for a directory of a file system. @path is opened once; all
  * names are resolved below it. With @writable false nothing is ever opened for
- * writing and O_NOATIME-like hints are used where allowed.
+ * writing and reading leaves no access times where that is allowed.
+ * AKIN_IO=plain in the environment keeps it from using io_uring.
  */
 int disk_files_new(const char *path, bool writable, struct disk **out,
 		   struct akin_diag *diag) __must_check;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two clocks. Durations and latencies come from clock_ns(); clock_wall()
+ * is for what people read, and nothing is ever ordered by it.
+ */
+#ifndef OS_CLOCK_H
+#define OS_CLOCK_H
+
+#include "base/types.h"
+
+/* Nanoseconds since some start; never goes back. */
+u64 clock_ns(void);
+/* Since 1970-01-01 UTC; @nsec < 1e9. Jumps when the administrator says so. */
+void clock_wall(s64 *sec, u32 *nsec);
+
+#endif
