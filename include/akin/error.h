@@ -75,6 +75,7 @@ enum akin_error_class {
 	E(path_unsafe,   CORRUPT, EUCLEAN, "an entry would leave the target") \
 	E(source_read,   SOURCE,  EIO,     "source could not be read") \
 	E(source_changed, SOURCE, EAGAIN,  "source changed while it was read") \
+	E(source_vanished, SOURCE, ENOENT, "source vanished while it was read") \
 	E(source_exec,   SOURCE,  EPIPE,   "the producing command failed") \
 	E(partial,       SOURCE,  EIO,     "completed with warnings")
 
