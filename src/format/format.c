@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * File names, checksums, and the small encodings that all structures share.
+ */
+#include <stdio.h>
+
+#include <xxhash.h>
+
+#include "format/format_internal.h"
+
+void format_container_name(u64 number, u32 generation,
+			   char out[FORMAT_NAME_MAX])
+{
+	(void)snprintf(out, FORMAT_NAME_MAX, DIR_CONTAINERS "/%02x/%016llx.%x",
+		       (unsigned)(number & 0xff), (unsigned long long)number,
+		       generation);
+}
+
+void format_run_name(u64 number, char out[FORMAT_NAME_MAX])
+{
+	(void)snprintf(out, FORMAT_NAME_MAX, DIR_RUNS "/%016llx",
+		       (unsigned long long)number);
+}
+
+void format_snapshot_name(u64 number, char out[FORMAT_NAME_MAX])
+{
+	(void)snprintf(out, FORMAT_NAME_MAX, DIR_SNAPSHOTS "/%016llx",
+		       (unsigned long long)number);
+}
+
+u64 format_checksum(const void *data, size_t len)
+{
+	return XXH3_64bits(data, len);
+}
+
+u64 format_checksum_seeded(const void *data, size_t len, u64 seed)
+{
+	return XXH3_64bits_withSeed(data, len, seed);
+}
+
+int format_version_check(u32 version)
+{
+	if (version >> 16 != FORMAT_VERSION >> 16)
+		return -AKIN_E_bad_version;
+	return 0;
+}
+
+bool format_is_zero(const void *data, size_t len)
+{
+	const u8 *p = data;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+u64 format_varint(struct cursor *c)
+{
+	const u8 *start = c->p;
+	u64 v = cursor_varint(c);
+
+	if (!c->bad && c->p - start > 1 && c->p[-1] == 0) {
+		c->bad = true;
+		return 0;
+	}
+	return v;
+}
+
+u64 format_varint_max(struct cursor *c, u64 max)
+{
+	u64 v = format_varint(c);
+
+	if (v > max) {
+		c->bad = true;
+		return 0;
+	}
+	return v;
+}
+
+const char *format_string(struct cursor *c, size_t max, size_t *len_ret)
+{
+	size_t room = cursor_left(c);
+	const u8 *p = c->p, *end = NULL;
+
+	if (!c->bad && room)
+		end = memchr(p, 0, room <= max ? room : max + 1);
+	if (!end) {
+		c->bad = true;
+		if (len_ret)
+			*len_ret = 0;
+		return NULL;
+	}
+	if (len_ret)
+		*len_ret = (size_t)(end - p);
+	return (const char *)cursor_bytes(c, (size_t)(end - p) + 1);
+}
+
+size_t format_section_begin(struct buf *out, u16 tag)
+{
+	size_t at = out->len;
+
+	buf_put_le16(out, tag);
+	buf_put_le32(out, 0);
+	return at;
+}
+
+void format_section_end(struct buf *out, size_t at)
+{
+	if (buf_error(out))
+		return;
+	put_le32(out->data + at + 2,
+		 (u32)(out->len - at - FORMAT_SECTION_HEAD_BYTES));
+}
+
+int format_section_next(struct cursor *c, u16 *prev,
+			struct format_section *out)
+{
+	u16 number;
+	u32 len;
+	const u8 *p;
+
+	out->tag = cursor_le16(c);
+	len = cursor_le32(c);
+	p = cursor_bytes(c, len);
+	if (!p)
+		return -AKIN_E_bad_length;
+	out->body = cursor_over(p, len);
+	number = out->tag & (u16)~FORMAT_SECTION_REQUIRED;
+	if (number <= *prev)
+		return -AKIN_E_bad_order;
+	*prev = number;
+	return 0;
+}
+
+int format_section_unknown(u16 tag)
+{
+	return tag & FORMAT_SECTION_REQUIRED ? -AKIN_E_feature : 0;
+}
+
+int format_numbers_check(const u64 *v, u32 nr, u32 max_nr)
+{
+	u32 i;
+
+	if (nr > max_nr)
+		return -AKIN_E_bad_length;
+	for (i = 0; i < nr; i++)
+		if (v[i] <= (i ? v[i - 1] : 0))
+			return -AKIN_E_bad_order;
+	return 0;
+}
+
+void format_numbers_encode(const u64 *v, u32 nr, struct buf *out)
+{
+	u64 prev = 0;
+	u32 i;
+
+	buf_put_varint(out, nr);
+	for (i = 0; i < nr; i++) {
+		buf_put_varint(out, v[i] - prev - 1);
+		prev = v[i];
+	}
+}
+
+int format_numbers_decode(struct cursor *c, u32 max_nr, u64 **out, u32 *nr_ret)
+{
+	u32 nr = (u32)format_varint_max(c, max_nr), i;
+	u64 prev = 0, gap, *v;
+
+	*out = NULL;
+	*nr_ret = 0;
+	if (c->bad || nr > cursor_left(c))
+		return -AKIN_E_bad_length;
+	if (!nr)
+		return 0;
+	v = mem_calloc(nr, sizeof(*v));
+	if (!v)
+		return -AKIN_E_nomem;
+	for (i = 0; i < nr; i++) {
+		gap = format_varint(c);
+		if (c->bad || gap >= UINT64_MAX - prev) {
+			mem_free(v);
+			return -AKIN_E_bad_length;
+		}
+		prev += gap + 1;
+		v[i] = prev;
+	}
+	*out = v;
+	*nr_ret = nr;
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the encoders and decoders of this folder share: checksums, the version
+ * rule, shortest-form varints, tagged sections, NUL-terminated strings, hints.
+ * Fuzzers and tests include it too, to put a right checksum on wrong bytes.
+ *
+ * One validator serves both directions: x_encode() refuses, with the code the
+ * reader would return, what x_decode() would not believe.
+ */
+#ifndef FORMAT_INTERNAL_H
+#define FORMAT_INTERNAL_H
+
+#include "base/mem.h"
+#include "format/format.h"
+
+#define FORMAT_MAGIC_BYTES 8
+#define FORMAT_CHECKSUM_BYTES 8
+
+/* XXH3-64; the seeded one binds a structure to what the seed stands for. */
+u64 format_checksum(const void *data, size_t len);
+u64 format_checksum_seeded(const void *data, size_t len, u64 seed);
+
+/* -AKIN_E_bad_version if the major number is not ours. */
+int format_version_check(u32 version) __must_check;
+/* True if this code knows every field of that version, so that bytes which
+ * were reserved in it must be zero. */
+static inline bool format_version_known(u32 version)
+{
+	return version <= FORMAT_VERSION;
+}
+
+bool format_is_zero(const void *data, size_t len);
+
+/* Refuses varints that are longer than needed: one value, one encoding. */
+u64 format_varint(struct cursor *c);
+/* The same; values above @max make the cursor bad. */
+u64 format_varint_max(struct cursor *c, u64 max);
+/* Signed numbers near zero become small: 0, -1, 1, -2 ... = 0, 1, 2, 3 ... */
+static inline u64 format_zigzag(s64 v)
+{
+	return (u64)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
+}
+static inline s64 format_unzigzag(u64 v)
+{
+	return (s64)(v >> 1 ^ (v & 1 ? UINT64_MAX : 0));
+}
+
+/*
+ * A string that a NUL ends. Borrowed from the cursor's bytes; NULL (and bad)
+ * if there is no NUL within @max bytes and it. *len_ret may be NULL.
+ */
+const char *format_string(struct cursor *c, size_t max, size_t *len_ret);
+
+/*
+ * Sections: le16 tag, le32 length, bytes. Tags without the required bit ascend
+ * strictly in a structure; a reader skips a section whose tag it does not know
+ * unless the bit is set.
+ */
+#define FORMAT_SECTION_REQUIRED 0x8000
+#define FORMAT_SECTION_HEAD_BYTES 6
+
+struct format_section {
+	u16 tag;
+	struct cursor body;
+};
+
+/* Start a section; what is appended until format_section_end() is its body. */
+size_t format_section_begin(struct buf *out, u16 tag);
+void format_section_end(struct buf *out, size_t at);
+/* @prev: tag of the section before without the bit, 0 at first; updated. */
+int format_section_next(struct cursor *c, u16 *prev,
+			struct format_section *out) __must_check;
+/* For a tag that the caller does not know. */
+int format_section_unknown(u16 tag) __must_check;
+
+/* Ascending numbers >= 1: varint count, the first, then gaps minus one. */
+int format_numbers_check(const u64 *v, u32 nr, u32 max_nr) __must_check;
+void format_numbers_encode(const u64 *v, u32 nr, struct buf *out);
+/* Returns owned: mem_free; NULL if there are none. */
+int format_numbers_decode(struct cursor *c, u32 max_nr, u64 **out,
+			  u32 *nr_ret) __must_check;
+
+#endif
