@@ -80,7 +80,11 @@ struct content {
 };
 
 void content_encode(const struct content *ct, struct buf *out);
-/* INLINE entries borrow from the cursor's bytes. */
+/* INLINE entries borrow from the cursor's bytes; @bytes of ENTRIES is their
+ * sum. */
 int content_decode(struct cursor *c, struct content *out);
+
+/* What content_decode() would say of it. */
+int content_check(const struct content *ct) __must_check;
 
 #endif
