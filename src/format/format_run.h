@@ -27,9 +27,18 @@ struct run_entry {
 	u16 entry;
 };
 
+/*
+ * Levels lie in the file from the highest number down to 0, so that filling a
+ * table is one sequential read. An entry's page is (prefix * nr_pages) >> 64
+ * (128 bits); a full page spills into the next. What spills from the last one
+ * follows it in extra pages, numbered on: a level's extent, from first_page to
+ * that of the level behind it in the file (or the file's end), may be longer
+ * than nr_pages, never shorter. Entries ascend by (prefix, container, entry)
+ * over the whole level. An empty level has nr_pages 0 and any first_page.
+ */
 struct run_level {
-	u64 first_page;		/* in the file */
-	u64 nr_pages;
+	u64 first_page;		/* in the file; 1 is the first after the header */
+	u64 nr_pages;		/* that prefixes address */
 	u64 nr_entries;
 };
 
@@ -52,6 +61,7 @@ static inline unsigned run_level_of(const struct fp *fp)
 void run_header_encode(const struct run_header *h, u8 out[RUN_PAGE_BYTES]);
 int run_header_decode(const u8 in[RUN_PAGE_BYTES], struct run_header *out);
 /*
+ * Entries ascend by prefix and are in containers >= 1.
  * @page: index in its level, bound into the checksum together with the run's
  * number. @spilled: entries that belong to this page continue in the next.
  */
