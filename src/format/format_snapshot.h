@@ -52,8 +52,10 @@ struct snapshot {
 	struct snapshot_counts counts;
 	struct number_range *containers;	/* written by its session */
 	u32 nr_containers;
+	void *memory;	/* decoded: what root's inline entries borrow from */
 };
 
+/* NULL strings are written as empty ones and read back as such. */
 int snapshot_encode(const struct snapshot *s, struct buf *out);
 /* Returns owned: snapshot_release. Zeroed and half-built are fine. */
 int snapshot_decode(const void *data, size_t len, struct snapshot *out);

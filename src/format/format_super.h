@@ -13,6 +13,9 @@
 #define SUPER_FILE_BYTES (2 * SUPER_COPY_BYTES)
 #define SUPER_KEY_SLOTS 8
 
+/* Bits of feat_incompat that this code understands. */
+#define SUPER_FEAT_INCOMPAT_KNOWN 0
+
 enum super_role { SUPER_METADATA = 1, SUPER_DATA = 2 };
 enum super_key_kind { SUPER_KEY_EMPTY = 0, SUPER_KEY_CLEAR = 1 };
 
@@ -26,7 +29,7 @@ struct super_key_slot {
 };
 
 struct super {
-	u32 version;
+	u32 version;		/* as read; written is FORMAT_VERSION */
 	u64 feat_compat;	/* unknown bits: read and write on */
 	u64 feat_ro_compat;	/* unknown bits: read only */
 	u64 feat_incompat;	/* unknown bits: refuse */
