@@ -8,9 +8,10 @@
  *  - its checksum is right			-AKIN_E_bad_checksum
  *  - reserved bytes of a version we know are 0	-AKIN_E_bad_field
  *  - number >= 1				-AKIN_E_bad_field
- *  - no level has more entries than its pages hold, or ends beyond
- *    RUN_MAX_PAGES				-AKIN_E_bad_length
- *  - levels that have pages start behind the header and do not overlap
+ *  - levels are within RUN_MAX_PAGES, and those without pages without
+ *    entries					-AKIN_E_bad_length
+ *  - those with pages lie from the highest down, behind the header, each
+ *    behind the addressed pages of the one above
  *						-AKIN_E_bad_order
  *  - the levels' entries add up to the run's	-AKIN_E_bad_length
  *
@@ -22,6 +23,9 @@
  *  - zeros behind the entries			-AKIN_E_bad_field
  *  - no entry in container 0			-AKIN_E_bad_field
  *  - prefixes do not descend			-AKIN_E_bad_order
+ *
+ * How many extra pages a level has, only the file's size tells: that entries
+ * are as many as the header says is for the reader.
  */
 #include "base/check.h"
 #include "format/format_internal.h"
@@ -73,37 +77,28 @@ static_assert(sizeof(struct run_page_disk) == RUN_PAGE_BYTES, "disk format");
 static_assert(offsetof(struct run_page_disk, entries) == RUN_PAGE_HEADER_BYTES,
 	      "disk format");
 
-static int run_level_check(const struct run_header *h, u32 i)
+static int run_level_check(const struct run_level *l, u64 *end)
 {
-	const struct run_level *a = &h->levels[i], *b;
-	u32 k;
-
-	if (a->nr_pages > RUN_MAX_PAGES || a->first_page > RUN_MAX_PAGES ||
-	    a->nr_entries > a->nr_pages * RUN_PAGE_ENTRIES)
+	if (l->nr_pages > RUN_MAX_PAGES || l->first_page > RUN_MAX_PAGES ||
+	    l->nr_entries > RUN_MAX_PAGES * RUN_PAGE_ENTRIES)
 		return -AKIN_E_bad_length;
-	if (!a->nr_pages)
-		return 0;
-	if (!a->first_page)
+	if (!l->nr_pages)
+		return l->nr_entries ? -AKIN_E_bad_length : 0;
+	if (l->first_page < *end)
 		return -AKIN_E_bad_order;
-	for (k = 0; k < i; k++) {
-		b = &h->levels[k];
-		if (b->nr_pages && a->first_page < b->first_page + b->nr_pages &&
-		    b->first_page < a->first_page + a->nr_pages)
-			return -AKIN_E_bad_order;
-	}
+	*end = l->first_page + l->nr_pages;
 	return 0;
 }
 
 static int run_header_check(const struct run_header *h)
 {
-	u64 sum = 0;
-	u32 i;
-	int err;
+	u64 sum = 0, end = 1;
+	int err, i;
 
 	if (!h->number)
 		return -AKIN_E_bad_field;
-	for (i = 0; i < RUN_LEVELS; i++) {
-		err = run_level_check(h, i);
+	for (i = RUN_LEVELS - 1; i >= 0; i--) {
+		err = run_level_check(&h->levels[i], &end);
 		if (err)
 			return err;
 		sum += h->levels[i].nr_entries;
