@@ -90,6 +90,7 @@ int disk_open(struct disk *d, const char *name, unsigned flags,
 	check_name(name);
 	akin_assert(!(flags & (DISK_CREATE | DISK_TRUNC)) ||
 		    flags & DISK_WRITE);
+	akin_assert(!(flags & DISK_EXCL) || flags & DISK_CREATE);
 	*out = NULL;
 	copy = mem_strdup(name);
 	if (!copy)
