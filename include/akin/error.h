@@ -98,13 +98,18 @@ struct akin_diag {
 	char hint[256];
 };
 
+/* Exported from the library. */
+#ifndef AKIN_API
+#define AKIN_API __attribute__((visibility("default")))
+#endif
+
 /* Text of a code from the table; @code may be negative or positive. */
-const char *akin_strerror(int code);
+AKIN_API const char *akin_strerror(int code);
 /* The name in the table, such as "bad_checksum". */
-const char *akin_error_name(int code);
-enum akin_error_class akin_error_class(int code);
+AKIN_API const char *akin_error_name(int code);
+AKIN_API enum akin_error_class akin_error_class(int code);
 /* Nearest errno, positive. */
-int akin_error_errno(int code);
+AKIN_API int akin_error_errno(int code);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything of libakin. */
+#ifndef AKIN_H
+#define AKIN_H
+
+#include "akin/backup.h"
+#include "akin/check.h"
+#include "akin/error.h"
+#include "akin/pool.h"
+#include "akin/restore.h"
+#include "akin/snapshot.h"
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checking a pool, and its figures.
+ */
+#ifndef AKIN_CHECK_H
+#define AKIN_CHECK_H
+
+#include "akin/backup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct akin_check_options {
+	/* Without: superblocks, catalog, every container's header, directory
+	 * and length, every recipe. With: also (a part of) the data. */
+	bool read_data;
+	unsigned read_percent;	/* of the data; 0: all */
+	uint64_t read_bytes;	/* at most; 0: no limit */
+	void (*progress)(void *ctx, const struct akin_progress *p);
+	/* One finding: what (container, chunk, file...), where, and which
+	 * command helps. @snapshot "" or an id; @path "" or a path in it. */
+	void (*finding)(void *ctx, int code, const char *text,
+			const char *snapshot, const char *path);
+	void *ctx;
+};
+
+struct akin_check_result {
+	uint64_t snapshots, containers, pieces, chunks_located;
+	uint64_t containers_read, groups_read, chunks_verified, bytes_verified;
+	uint64_t bytes_not_read;	/* data that was not tested */
+	uint64_t findings;
+	uint64_t chunks_damaged, files_damaged, snapshots_damaged;
+	uint64_t orphan_files;		/* files nobody names (space only) */
+};
+
+/* 0: everything tested is good. An error of class CORRUPT: there were
+ * findings. */
+AKIN_API int akin_check(struct akin_pool *p,
+			const struct akin_check_options *opt,
+			struct akin_check_result *out, struct akin_diag *diag);
+
+struct akin_stats {
+	uint64_t snapshots;
+	uint64_t bytes_logical;	/* sum over snapshots */
+	uint64_t bytes_unique;	/* raw bytes of the chunks stored */
+	uint64_t bytes_data;	/* data containers, files */
+	uint64_t bytes_meta_containers;
+	uint64_t bytes_index;
+	uint64_t bytes_catalog;
+	uint64_t bytes_records;	/* snapshot records and superblocks */
+	uint64_t bytes_other;	/* reserve, files nobody names */
+	uint64_t bytes_total;	/* of all that: what du would say */
+	uint64_t chunks, data_containers, meta_containers, runs;
+	uint64_t damaged;
+	uint64_t meta_free, meta_total;	/* of the file systems */
+	uint64_t data_free, data_total;
+};
+AKIN_API int akin_stats(struct akin_pool *p, struct akin_stats *out,
+			struct akin_diag *diag);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

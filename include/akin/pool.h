@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pools: making, opening, closing.
+ *
+ * A pool is two directories, metadata and data, which may lie on different
+ * devices; by default "meta" and "data" below one path. An opened pool holds
+ * to its memory budget whatever its size.
+ *
+ * Thread safety: one operation at a time on a handle, except akin_pool_stop,
+ * which may come from any thread or a signal handler. Several handles, in one
+ * process or many, may have one pool open.
+ */
+#ifndef AKIN_POOL_H
+#define AKIN_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "akin/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct akin_pool;
+
+/* Zeroed fields mean the default. Strings are borrowed during the call. */
+struct akin_init_options {
+	const char *path;	/* the pool; made if it does not exist */
+	const char *meta_dir;	/* NULL: path/meta */
+	const char *data_dir;	/* NULL: path/data */
+	uint32_t chunk_size;	/* average bytes, a power of two; 0: 8192 */
+	bool chunk_fixed;	/* fixed blocks instead of content-defined */
+	const char *compression;	/* NULL: "zstd:3" */
+	const char *hash;	/* NULL: "blake3" */
+	uint32_t container_bytes;	/* 0: 8 MiB; 1 to 64 MiB */
+	const char *like;	/* another pool's path: share its cut and
+				 * fingerprint keys and its chunk size */
+};
+
+AKIN_API int akin_pool_init(const struct akin_init_options *opt,
+			    struct akin_diag *diag);
+
+#define AKIN_MEMORY_DEFAULT (128u << 20)
+#define AKIN_MEMORY_MIN (32u << 20)
+
+struct akin_open_options {
+	const char *path;
+	const char *meta_dir, *data_dir;	/* NULL: what the pool says */
+	size_t memory_bytes;	/* for the whole process; 0: 128 MiB */
+	unsigned nr_threads;	/* 0: one per processor */
+	bool read_only;		/* no write anywhere, not even a lock file */
+};
+
+AKIN_API int akin_pool_open(const struct akin_open_options *opt,
+			    struct akin_pool **out, struct akin_diag *diag);
+/* NULL is fine. */
+AKIN_API void akin_pool_close(struct akin_pool *p);
+/* The running operation ends soon with -AKIN_E_interrupted. Safe in signal
+ * handlers. */
+AKIN_API void akin_pool_stop(struct akin_pool *p);
+
+struct akin_pool_info {
+	char id[33];		/* hex */
+	uint32_t chunk_min, chunk_avg, chunk_max;
+	char compression[16], hash[16];
+	char hash_kernel[32], chunk_kernel[16];	/* in use on this machine */
+	uint32_t container_bytes, group_bytes;
+	uint64_t memory_bytes;	/* how the budget is split: */
+	uint64_t memory_index, memory_directories, memory_groups,
+		memory_streams, memory_fixed;
+	unsigned nr_threads;
+};
+AKIN_API void akin_pool_get_info(struct akin_pool *p,
+				 struct akin_pool_info *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
