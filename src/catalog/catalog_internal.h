@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the catalog's files share: statements, transactions, rows.
+ *
+ * catalog.c          create, open, close, check
+ * catalog_db.c       the connection, statements, transactions, errors
+ * catalog_schema.c   the tables
+ * catalog_session.c  sessions, reservations, checkpoint, commit
+ * catalog_read.c     walks and look-ups
+ * catalog_damage.c   marks of damage
+ */
+#ifndef CATALOG_INTERNAL_H
+#define CATALOG_INTERNAL_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include "catalog/catalog.h"
+#include "catalog/catalog_vfs.h"
+
+/* Lock bytes above 2^62 name sessions, so no number may be larger. */
+#define CATALOG_NUMBER_MAX (((u64)1 << 62) - 1)
+
+/*
+ * Rows that one transaction of a session's begin, of reclaiming or of marking
+ * touches at most. Each may lie on a page of its own, and all pages touched
+ * must fit the preallocated journal, or a full disk could not be helped.
+ */
+#define CATALOG_TXN_ROWS 128
+/* What catalog_create() preallocates. */
+#define CATALOG_JOURNAL_BYTES (1 * MiB)
+#define CATALOG_FREE_PAGES 64
+static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
+		      CATALOG_JOURNAL_BYTES,
+	      "rows, with inner pages and freelist, must fit the journal");
+
+/* X(name, SQL). Prepared when first used. */
+#define CATALOG_STMTS(X) \
+	X(BEGIN_READ, "BEGIN") \
+	X(BEGIN_WRITE, "BEGIN IMMEDIATE") \
+	X(COMMIT, "COMMIT") \
+	X(ROLLBACK, "ROLLBACK") \
+	X(META_GET, "SELECT pool, txn, last_container, last_run, " \
+	  "last_session, last_snapshot FROM meta WHERE id = 1") \
+	X(META_SET, "UPDATE meta SET txn = ?1, last_container = ?2, " \
+	  "last_run = ?3, last_session = ?4, last_snapshot = ?5 " \
+	  "WHERE id = 1") \
+	X(SESSION_ADD, "INSERT INTO session (number, state, begin_txn, " \
+	  "begun_sec, pid, host, user, command, paths_key, snapshot, sealed) " \
+	  "VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)") \
+	X(SESSION_LIVING, "SELECT snapshot, paths_key FROM session " \
+	  "WHERE number = ?1 AND state = 1") \
+	X(SESSION_SEALED, "UPDATE session SET sealed = sealed + ?2 " \
+	  "WHERE number = ?1") \
+	X(SESSION_STATE, "UPDATE session SET state = ?2 " \
+	  "WHERE number = ?1 AND state = 1") \
+	X(SESSION_GONE, "UPDATE session SET state = " \
+	  "CASE WHEN sealed > 0 THEN 4 ELSE 3 END " \
+	  "WHERE number = ?1 AND state = 1") \
+	X(SESSION_ADOPT, "UPDATE session SET state = 2 " \
+	  "WHERE state = 4 AND paths_key = ?1") \
+	X(SESSION_EACH, "SELECT number, state, begin_txn, begun_sec, pid, " \
+	  "host, user, command, paths_key, snapshot FROM session " \
+	  "WHERE number > ?1 ORDER BY number LIMIT 32") \
+	X(SESSION_EACH_LIVING, "SELECT number, pid, host, command " \
+	  "FROM session WHERE state = 1 ORDER BY number LIMIT ?1") \
+	X(CONTAINER_ADD, "INSERT INTO container (number, generation, kind, " \
+	  "session, file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
+	  "condemned_txn) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)") \
+	X(CONTAINER_GET, "SELECT number, generation, kind, session, " \
+	  "file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
+	  "condemned_txn FROM container WHERE number = ?1") \
+	X(CONTAINER_EACH, "SELECT number, generation, kind, session, " \
+	  "file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
+	  "condemned_txn FROM container " \
+	  "WHERE number > ?1 ORDER BY number LIMIT 256") \
+	X(RUN_ADD, "INSERT INTO run (number, tier, nr_entries, file_bytes, " \
+	  "session) VALUES (?1, ?2, ?3, ?4, ?5)") \
+	X(RUN_DROP, "DELETE FROM run WHERE number = ?1") \
+	X(RUN_EACH, "SELECT number, tier, nr_entries, file_bytes, session " \
+	  "FROM run WHERE number > ?1 ORDER BY number LIMIT 256") \
+	X(SNAPSHOT_ADD, "INSERT INTO snapshot (number, session, txn, " \
+	  "time_sec, record) VALUES (?1, ?2, ?3, ?4, ?5)") \
+	X(SNAPSHOT_GET, "SELECT number, record FROM snapshot " \
+	  "WHERE number = ?1") \
+	X(SNAPSHOT_EACH, "SELECT number, record FROM snapshot " \
+	  "WHERE number > ?1 ORDER BY number") \
+	X(DAMAGE_ADD, "INSERT INTO damage (container, entry, fp, found_sec, " \
+	  "error) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING") \
+	X(DAMAGE_DROP, "DELETE FROM damage " \
+	  "WHERE container = ?1 AND entry = ?2") \
+	X(DAMAGE_EACH, "SELECT container, entry, fp, found_sec, error " \
+	  "FROM damage WHERE (container, entry) > (?1, ?2) " \
+	  "ORDER BY container, entry LIMIT 128") \
+	X(TOTAL_SNAPSHOTS, "SELECT COUNT(*) FROM snapshot") \
+	X(TOTAL_CONTAINERS, "SELECT " \
+	  "COUNT(*) FILTER (WHERE kind = ?1), " \
+	  "COUNT(*) FILTER (WHERE kind <> ?1), " \
+	  "IFNULL(SUM(file_bytes) FILTER (WHERE kind = ?1), 0), " \
+	  "IFNULL(SUM(file_bytes) FILTER (WHERE kind <> ?1), 0), " \
+	  "IFNULL(SUM(raw_bytes) FILTER (WHERE kind = ?1), 0), " \
+	  "IFNULL(SUM(raw_bytes) FILTER (WHERE kind <> ?1), 0), " \
+	  "IFNULL(SUM(nr_entries) FILTER (WHERE kind = ?1), 0) " \
+	  "FROM container") \
+	X(TOTAL_RUNS, "SELECT COUNT(*), IFNULL(SUM(file_bytes), 0), " \
+	  "IFNULL(SUM(nr_entries), 0) FROM run") \
+	X(TOTAL_DAMAGE, "SELECT COUNT(*) FROM damage") \
+	X(FREE_PAGES, "PRAGMA freelist_count") \
+	X(FILLER_ADD, "INSERT INTO filler (id, bytes) " \
+	  "VALUES (1, zeroblob(?1))") \
+	X(FILLER_DROP, "DELETE FROM filler") \
+	X(CHECK, "PRAGMA integrity_check(1)")
+
+enum catalog_stmt {
+#define CATALOG_STMT_ENUM(name, sql) STMT_##name,
+	CATALOG_STMTS(CATALOG_STMT_ENUM)
+#undef CATALOG_STMT_ENUM
+	NR_STMTS
+};
+
+/* The one row of table meta. */
+struct catalog_meta {
+	u64 txn;
+	u64 last_container, last_run, last_session, last_snapshot;
+};
+
+struct catalog {
+	pthread_mutex_t lock;	/* guards all below; not held in callbacks of
+				 * walks, held in those of transactions */
+	struct disk *disk;
+	struct pool_id pool;
+	bool read_only;
+	u32 busy_ms, cache_bytes;
+	struct catalog_vfs *vfs;
+	sqlite3 *db;
+	sqlite3_stmt *stmt[NR_STMTS];
+	bool reopen;		/* the connection has seen an I/O error */
+	u64 busy_since_ns;
+	struct catalog_meta meta;	/* inside a transaction */
+};
+
+/* catalog_db.c ------------------------------------------------------------*/
+
+/* A handle without a connection. */
+int catalog_new(struct disk *meta, const struct pool_id *pool,
+		const struct catalog_options *opt, struct catalog **out,
+		struct akin_diag *diag) __must_check;
+void catalog_free(struct catalog *c);
+/* Open @name over the VFS with our settings, but read nothing. */
+int catalog_connect(struct catalog *c, const char *name, int flags,
+		    struct akin_diag *diag) __must_check;
+void catalog_disconnect(struct catalog *c);
+/* The connection for use, recovered, its schema checked. */
+int catalog_attach(struct catalog *c, struct akin_diag *diag) __must_check;
+
+/* Turn SQLite's @rc into one of our codes, with the disk's own message. */
+int catalog_fail(struct catalog *c, int rc, const char *what,
+		 struct akin_diag *diag);
+/* Run SQL that returns no rows we want. */
+int catalog_exec(struct catalog *c, const char *sql, struct akin_diag *diag)
+	__must_check;
+/* Ready to be bound; borrowed, reset by catalog_reset(). */
+int catalog_stmt(struct catalog *c, enum catalog_stmt which,
+		 sqlite3_stmt **out, struct akin_diag *diag) __must_check;
+/* One row. At the end and on errors the statement is reset. */
+int catalog_step(struct catalog *c, enum catalog_stmt which, bool *row_ret,
+		 struct akin_diag *diag) __must_check;
+/* A statement without rows; *changed_ret (may be NULL) = rows it changed. */
+int catalog_run(struct catalog *c, enum catalog_stmt which, u32 *changed_ret,
+		struct akin_diag *diag) __must_check;
+void catalog_reset(struct catalog *c, enum catalog_stmt which);
+
+/*
+ * A change. begin takes the handle's mutex and the write lock, reads c->meta
+ * and gives the transaction its number; end commits if @err is 0, else rolls
+ * back, and lets go. After a failed begin there is no end.
+ */
+int catalog_txn_begin(struct catalog *c, struct akin_diag *diag) __must_check;
+int catalog_txn_end(struct catalog *c, int err, struct akin_diag *diag)
+	__must_check;
+/* The same for reading; c->meta is read too. */
+int catalog_read_begin(struct catalog *c, struct akin_diag *diag) __must_check;
+void catalog_read_end(struct catalog *c);
+
+/* Rows: nothing read is believed. @bad is sticky. */
+struct catalog_row {
+	sqlite3_stmt *stmt;
+	bool bad;
+};
+u64 row_u64(struct catalog_row *r, int col, u64 max);
+s64 row_s64(struct catalog_row *r, int col);
+void row_text(struct catalog_row *r, int col, char *out, size_t size);
+/* Borrowed until the next step. */
+const void *row_blob(struct catalog_row *r, int col, size_t max,
+		     size_t *len_ret);
+int catalog_bad_row(const char *table, struct akin_diag *diag);
+
+/* catalog_schema.c --------------------------------------------------------*/
+
+int catalog_schema_create(struct catalog *c, struct akin_diag *diag)
+	__must_check;
+int catalog_schema_check(struct catalog *c, struct akin_diag *diag)
+	__must_check;
+/* Keep CATALOG_FREE_PAGES free; best done when there is space. */
+int catalog_refill(struct catalog *c, struct akin_diag *diag) __must_check;
+
+/* catalog_read.c ----------------------------------------------------------*/
+
+/* All rows decode, and numbers are below the last ones reserved. */
+int catalog_check_rows(struct catalog *c, struct akin_diag *diag) __must_check;
+
+#endif
