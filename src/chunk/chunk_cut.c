@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cutter: phase 2, and the interface.
+ *
+ * Phase 1 fills a map of candidate positions, one bit a byte of the buffer,
+ * strip by strip and only as far as the search has come; the min bytes behind
+ * a cut, where no cut may be, are mostly never looked at. Phase 2 walks the
+ * set bits. Its cost is bounded by one hash a byte, on data made of nothing
+ * but candidates; memory does not depend on the data.
+ *
+ * A cut at length L decides by the 32 bytes before it. As min is larger than
+ * that, the window lies within the chunk for every legal L, hence:
+ *
+ * I1. A chunk's length is a function of the bytes from its start to its end
+ *     (and, for the last of a stream, of the end).
+ */
+#include "base/check.h"
+#include "base/diag.h"
+#include "base/mem.h"
+#include "chunk/chunk_internal.h"
+
+static_assert(CHUNK_MIN_BYTES >= CHUNK_WINDOW, "I1");
+
+struct chunker {
+	struct chunk_tables tables;
+	struct chunk_params params;
+	/* A candidate is a cut if its hash is at most this: */
+	u64 strict, loose;	/* before avg; from avg on */
+	const struct chunk_kernel *kernel;
+};
+
+int chunk_params_check(const struct chunk_params *p, struct akin_diag *d)
+{
+	bool ordered = p->method == CHUNK_FIXED ?
+		p->min <= p->avg && p->avg <= p->max :
+		p->min < p->avg && p->avg < p->max;
+
+	if (p->method != CHUNK_CDC && p->method != CHUNK_FIXED)
+		return diag_set(d, -AKIN_E_feature,
+				"chunk method %u is not known", p->method);
+	if (!ordered || p->min < CHUNK_MIN_BYTES || p->max > CHUNK_MAX_BYTES)
+		return diag_set(d, -AKIN_E_usage,
+				"chunk sizes %u/%u/%u: need %u <= min < avg < max <= %u",
+				p->min, p->avg, p->max, CHUNK_MIN_BYTES,
+				CHUNK_MAX_BYTES);
+	if (p->avg & (p->avg - 1))
+		return diag_set(d, -AKIN_E_usage,
+				"average chunk size %u is not a power of two",
+				p->avg);
+	return 0;
+}
+
+/*
+ * Normalised chunking, level 2: a quarter of the plain probability before
+ * avg, four times it behind. Phase 1 has taken 8 bits of it already.
+ */
+static void set_masks(struct chunker *c)
+{
+	int bits = __builtin_ctz(c->params.avg) - 8;
+	int loose_bits = bits > 2 ? bits - 2 : 0;
+
+	c->strict = UINT64_MAX >> (bits + 2);
+	c->loose = UINT64_MAX >> loose_bits;
+}
+
+int chunker_new(const struct chunk_params *p, const u8 key[32],
+		struct chunker **out, struct akin_diag *d)
+{
+	struct chunker *c;
+	int err;
+
+	*out = NULL;
+	err = chunk_params_check(p, d);
+	if (err)
+		return err;
+	c = mem_aligned(64, sizeof(*c));
+	if (!c)
+		return diag_set(d, -AKIN_E_nomem, "chunk tables");
+	memset(c, 0, sizeof(*c));
+	c->params = *p;
+	if (p->method == CHUNK_CDC) {
+		set_masks(c);
+		chunk_tables_init(&c->tables, key);
+		c->kernel = chunk_kernel_select(&c->tables);
+	}
+	*out = c;
+	return 0;
+}
+
+void chunker_free(struct chunker *c)
+{
+	mem_free(c);
+}
+
+const char *chunker_kernel(const struct chunker *c)
+{
+	return c->kernel ? c->kernel->name : "fixed";
+}
+
+int chunk_scratch_new(size_t max_bytes, struct chunk_scratch **out,
+		      struct akin_diag *d)
+{
+	size_t nr_words = max_bytes / CHUNK_WORD + 1;
+	struct chunk_scratch *s;
+
+	*out = NULL;
+	s = mem_alloc(sizeof(*s) + nr_words * sizeof(s->bits[0]));
+	if (!s)
+		return diag_set(d, -AKIN_E_nomem, "chunk map of %zu bytes",
+				max_bytes);
+	s->max_bytes = max_bytes;
+	s->scanned = 0;
+	s->nr_hashed = 0;
+	*out = s;
+	return 0;
+}
+
+void chunk_scratch_free(struct chunk_scratch *s)
+{
+	mem_free(s);
+}
+
+/* Both halves of the 128-bit product, folded. */
+static inline u64 fold(u64 a, u64 b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (u64)product ^ (u64)(product >> 64);
+}
+
+/* The window that ends with *last. */
+static inline u64 window_hash(const u64 k[6], const u8 *last)
+{
+	const u8 *p = last - (CHUNK_WINDOW - 1);
+	u64 a = fold(get_le64(p) ^ k[0], get_le64(p + 8) ^ k[1]);
+	u64 b = fold(get_le64(p + 16) ^ k[2], get_le64(p + 24) ^ k[3]);
+
+	return fold(a ^ k[4], b ^ k[5]);
+}
+
+/* The map's last word, of which the buffer has only some bytes. */
+static void scan_tail(const struct chunker *c, struct chunk_scratch *s,
+		      const u8 *data, size_t n)
+{
+	size_t word = n / CHUNK_WORD, rest = n % CHUNK_WORD;
+	const u8 *from = data + word * CHUNK_WORD - CHUNK_HISTORY;
+
+	memcpy(s->tail, from, CHUNK_HISTORY + rest);
+	memset(s->tail + CHUNK_HISTORY + rest, 0, CHUNK_WORD - rest);
+	c->kernel->scan(&c->tables, s->tail + CHUNK_HISTORY, 1,
+			s->bits + word);
+	s->bits[word] &= (1ull << rest) - 1;
+}
+
+/* Phase 1 for the strip that begins with @word, a word of the buffer. */
+static void scan_strip(const struct chunker *c, struct chunk_scratch *s,
+		       const u8 *data, size_t n, size_t word)
+{
+	size_t full = n / CHUNK_WORD;
+	size_t take = min_u64(full - word, CHUNK_STRIP_WORDS);
+
+	akin_dcheck(word * CHUNK_WORD >= CHUNK_HISTORY);
+	if (take) {
+		c->kernel->scan(&c->tables, data + word * CHUNK_WORD, take,
+				s->bits + word);
+		s->scanned = word + take;
+	} else {
+		scan_tail(c, s, data, n);
+		s->scanned = word + 1;
+	}
+}
+
+/* Length of the chunk at @from if a candidate within @n ends it, or 0. */
+static size_t find_cut(const struct chunker *c, struct chunk_scratch *s,
+		       const u8 *data, size_t n, size_t from)
+{
+	size_t pos = from + c->params.min - 1, word = pos / CHUNK_WORD;
+	size_t end = min_u64(n, from + c->params.max);
+	size_t avg_pos = from + c->params.avg - 1;
+	u64 bits, skip = ~0ull << pos % CHUNK_WORD;
+
+	for (; word * CHUNK_WORD < end; word++) {
+		if (word >= s->scanned)
+			scan_strip(c, s, data, n, word);
+		bits = s->bits[word] & skip;
+		for (; bits; bits &= bits - 1) {
+			pos = word * CHUNK_WORD + (size_t)__builtin_ctzll(bits);
+			if (pos >= end)
+				return 0;
+			s->nr_hashed++;
+			if (window_hash(c->tables.hash_key, data + pos) <=
+			    (pos < avg_pos ? c->strict : c->loose))
+				return pos + 1 - from;
+		}
+		skip = ~0ull;
+	}
+	return 0;
+}
+
+static size_t cut_cdc(const struct chunker *c, struct chunk_scratch *s,
+		      const u8 *data, size_t n, bool final, u32 *lens,
+		      size_t *nr_ret)
+{
+	size_t from = 0, nr = 0, len;
+
+	s->scanned = 0;
+	while (from < n) {
+		len = 0;
+		if (n - from >= c->params.min)
+			len = find_cut(c, s, data, n, from);
+		if (!len && n - from >= c->params.max)
+			len = c->params.max;
+		else if (!len && final)
+			len = n - from;
+		else if (!len)
+			break;
+		lens[nr++] = (u32)len;
+		from += len;
+	}
+	*nr_ret = nr;
+	return from;
+}
+
+static size_t cut_fixed(const struct chunker *c, size_t n, bool final,
+			u32 *lens, size_t *nr_ret)
+{
+	size_t from = 0, nr = 0, size = c->params.avg;
+
+	for (; n - from >= size; from += size)
+		lens[nr++] = (u32)size;
+	if (final && from < n) {
+		lens[nr++] = (u32)(n - from);
+		from = n;
+	}
+	*nr_ret = nr;
+	return from;
+}
+
+int chunker_cut(const struct chunker *c, struct chunk_scratch *s,
+		const u8 *data, size_t n, bool final, u32 *lens,
+		size_t max_lens, size_t *nr_ret, size_t *consumed_ret)
+{
+	bool fixed = c->params.method == CHUNK_FIXED;
+	size_t least = fixed ? c->params.avg : c->params.min;
+
+	if (max_lens < n / least + 1)
+		return -AKIN_E_usage;
+	if (n > s->max_bytes)
+		return -AKIN_E_too_large;
+	*consumed_ret = fixed ? cut_fixed(c, n, final, lens, nr_ret) :
+		cut_cdc(c, s, data, n, final, lens, nr_ret);
+	return 0;
+}
