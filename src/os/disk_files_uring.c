@@ -255,8 +255,10 @@ bool ring_pool_read(struct ring_pool *p, struct disk_read *reads, size_t n)
 		err = io_uring_submit_and_wait(&r->uring, 1);
 		if (err < 0 && err != -EINTR) {
 			ring_drain(r);
-			for (i = next; i < n; i++)
-				finish_plain(&reads[i], 0);
+			for (i = next; i < n; i++) {
+				if (read_is_possible(&reads[i]))
+					finish_plain(&reads[i], 0);
+			}
 			ring_put(p, r, true);
 			return true;
 		}

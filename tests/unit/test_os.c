@@ -2,15 +2,21 @@
 /*
  * The directory back end and the clocks.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
-#include <sched.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,9 +87,8 @@ static void test_contract_plain(void **state)
 }
 
 /* Whether this kernel or sandbox has io_uring; the rest works without. */
-static void test_ring(void **state)
+static bool have_ring(struct disk *d)
 {
-	struct fixture *x = *state;
 	struct ring_pool *p = ring_pool_new();
 	struct disk_read r[2] = { { 0 } };
 	u8 data[2] = { 0 };
@@ -91,18 +96,59 @@ static void test_ring(void **state)
 	bool had_ring;
 
 	assert_non_null(p);
-	assert_int_equal(disk_write_file(x->d, "f", "ab", 2, NULL), 0);
-	assert_int_equal(disk_open(x->d, "f", 0, &f, NULL), 0);
+	assert_int_equal(disk_write_file(d, "f", "ab", 2, NULL), 0);
+	assert_int_equal(disk_open(d, "f", 0, &f, NULL), 0);
 	r[0] = (struct disk_read){ f, &data[0], 1, 1, 1 };
 	r[1] = (struct disk_read){ f, &data[1], 1, 0, 1 };
 	had_ring = ring_pool_read(p, r, 2);
 	assert_int_equal(file_close(f, NULL), 0);
 	ring_pool_free(p);
 	if (!had_ring)
-		skip();
+		return false;
 	assert_int_equal(r[0].result, 0);
 	assert_int_equal(r[1].result, 0);
 	assert_memory_equal(data, "ba", 2);
+	return true;
+}
+
+static void *write_later(void *arg)
+{
+	const int *fd = arg;
+
+	usleep(50000);
+	return write(*fd, "b", 1) == 1 ? NULL : arg;
+}
+
+/*
+ * A short read is continued in the ring. Only a pipe makes short reads at
+ * will, and only a ring reads one at an offset.
+ */
+static void test_ring_short_read(void **state)
+{
+	struct fixture *x = *state;
+	struct files_file pipe_file = { .file.disk = x->d };
+	struct disk_read r[2] = { { 0 } };
+	char data[3] = "";
+	pthread_t t;
+	void *failed;
+	int fds[2];
+
+	if (!have_ring(x->d))
+		skip();
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "a", 1), 1);
+	pipe_file.fd = fds[0];
+	r[0] = (struct disk_read){ &pipe_file.file, data, 2, 0, 1 };
+	r[1] = (struct disk_read){ &pipe_file.file, data, 0, 0, 1 };
+	assert_int_equal(pthread_create(&t, NULL, write_later, &fds[1]), 0);
+	assert_int_equal(file_pread_many(x->d, r, 2, NULL), 0);
+	pthread_join(t, &failed);
+	assert_null(failed);
+	assert_int_equal(r[0].result, 0);
+	assert_int_equal(r[1].result, 0);
+	assert_string_equal(data, "ab");
+	close(fds[0]);
+	close(fds[1]);
 }
 
 /* A closed descriptor: the ring's error is asked again by plain means. */
@@ -366,6 +412,195 @@ static void test_full(void **state)
 	assert_int_equal(status, 0);
 }
 
+/*
+ * From now on this process has a kernel that lacks something: system call @nr
+ * fails with @err if (argument @arg & @mask) == @value. False if that cannot
+ * be arranged.
+ */
+static bool deny(unsigned nr, unsigned arg, unsigned mask, unsigned value,
+		 unsigned err)
+{
+	unsigned at = offsetof(struct seccomp_data, args) + 8 * arg;
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 4),
+		/* The lower half: little-endian machines only. */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { ARRAY_SIZE(code), code };
+
+	/* A failed assertion in the child must not go on with the tests. */
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0;
+}
+
+#define CANNOT_DENY 77
+
+static int contract_in(struct fixture *x, bool denied)
+{
+	if (!denied)
+		return CANNOT_DENY;
+	disk_contract(x->d);
+	return 0;
+}
+
+static int child_no_ring(struct fixture *x)
+{
+	return contract_in(x, deny(SYS_io_uring_setup, 0, 0, 0, EPERM));
+}
+
+static int child_no_ring_memory(struct fixture *x)
+{
+	return contract_in(x, deny(SYS_io_uring_setup, 0, 0, 0, ENOMEM));
+}
+
+static int child_ring_refuses(struct fixture *x)
+{
+	return contract_in(x, deny(SYS_io_uring_enter, 0, 0, 0, EAGAIN));
+}
+
+static int child_no_fallocate(struct fixture *x)
+{
+	return contract_in(x, deny(SYS_fallocate, 0, 0, 0, EOPNOTSUPP));
+}
+
+static int child_no_tmpfile(struct fixture *x)
+{
+	return contract_in(x, deny(SYS_openat, 2, O_TMPFILE & ~O_DIRECTORY,
+				   O_TMPFILE & ~O_DIRECTORY, EOPNOTSUPP));
+}
+
+static void child_must_pass(int (*fn)(struct fixture *x), void **state)
+{
+	int status = in_child(fn, *state);
+
+	if (status == CANNOT_DENY)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+static void test_no_ring(void **state)
+{
+	child_must_pass(child_no_ring, state);
+}
+
+static void test_no_ring_memory(void **state)
+{
+	child_must_pass(child_no_ring_memory, state);
+}
+
+static void test_ring_refuses(void **state)
+{
+	child_must_pass(child_ring_refuses, state);
+}
+
+static void test_no_fallocate(void **state)
+{
+	child_must_pass(child_no_fallocate, state);
+}
+
+static void test_no_tmpfile(void **state)
+{
+	struct fixture *x = *state;
+	struct disk_stat st;
+
+	child_must_pass(child_no_tmpfile, state);
+	assert_int_equal(disk_stat(x->d, "dir", &st, NULL), 0);
+}
+
+#define IN_FLIGHT 66	/* two more than a ring holds */
+
+/*
+ * One read, of a pipe, waits in the kernel while the submission of the last
+ * two fails: the call must not return before the pipe has answered.
+ */
+static int child_drain(struct fixture *x)
+{
+	struct files_file pipe_file = { .file.disk = x->d };
+	struct disk_read r[IN_FLIGHT];
+	u8 data[IN_FLIGHT] = { 0 };
+	struct file *f;
+	int fds[2], i, bad = 0;
+
+	if (!have_ring(x->d))
+		return CANNOT_DENY;
+	if (pipe(fds) || disk_write_file(x->d, "f", "x", 1, NULL) ||
+	    disk_open(x->d, "f", 0, &f, NULL))
+		return 1;
+	if (fork() == 0) {
+		usleep(100000);
+		_exit(write(fds[1], "p", 1) != 1);
+	}
+	if (!deny(SYS_io_uring_enter, 1, 0xffffffff, 2, EAGAIN))
+		return CANNOT_DENY;
+	pipe_file.fd = fds[0];
+	for (i = 0; i < IN_FLIGHT; i++)
+		r[i] = (struct disk_read){ f, &data[i], 1, 0, 1 };
+	r[0].file = &pipe_file.file;
+	if (file_pread_many(x->d, r, IN_FLIGHT, NULL))
+		return 2;
+	for (i = 1; i < IN_FLIGHT; i++)
+		bad += r[i].result != 0 || data[i] != 'x';
+	return bad || r[0].result || data[0] != 'p' ? 3 : 0;
+}
+
+static void test_drain(void **state)
+{
+	child_must_pass(child_drain, state);
+}
+
+static int child_io_errors(struct fixture *x)
+{
+	struct akin_diag diag = { 0 };
+	static u8 data[4096];
+	struct file *f;
+
+	if (disk_open(x->d, "f", DISK_WRITE | DISK_CREATE, &f, NULL))
+		return 1;
+	if (!deny(SYS_pread64, 0, 0, 0, EIO) || !deny(SYS_fsync, 0, 0, 0, EIO))
+		return CANNOT_DENY;
+	assert_int_equal(file_pread(f, data, 4096, 8192, &diag), -AKIN_E_io);
+	assert_string_equal(diag.text, "data pool: f: read of 4096 bytes at "
+			    "8192: Input/output error");
+	memset(&diag, 0, sizeof(diag));
+	assert_int_equal(file_sync(f, &diag), -AKIN_E_io);
+	assert_string_equal(diag.text,
+			    "data pool: f: sync: Input/output error");
+	/* The next one would be an fdatasync(), which works, and prove
+	 * nothing. */
+	assert_int_equal(file_sync(f, NULL), -AKIN_E_io);
+	memset(&diag, 0, sizeof(diag));
+	assert_int_equal(disk_sync_dir(x->d, ".", &diag), -AKIN_E_io);
+	assert_string_equal(diag.text, "data pool: sync of the directory: "
+			    "Input/output error");
+	return 0;
+}
+
+static void test_io_errors(void **state)
+{
+	child_must_pass(child_io_errors, state);
+}
+
+/* No directory sync: nothing better can be had there. */
+static int child_no_dir_sync(struct fixture *x)
+{
+	if (!deny(SYS_fsync, 0, 0, 0, EINVAL))
+		return CANNOT_DENY;
+	assert_int_equal(disk_sync_dir(x->d, ".", NULL), 0);
+	return 0;
+}
+
+static void test_no_dir_sync(void **state)
+{
+	child_must_pass(child_no_dir_sync, state);
+}
+
 static void test_clocks(void **state)
 {
 	u64 a = clock_ns(), b = clock_ns();
@@ -386,7 +621,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_contract),
 		TEST(test_contract_plain),
-		TEST(test_ring),
+		TEST(test_ring_short_read),
 		TEST(test_ring_error),
 		TEST(test_read_threads),
 		TEST(test_new_fails),
@@ -396,6 +631,14 @@ int main(void)
 		TEST(test_locks_between_processes),
 		TEST(test_file_limit),
 		TEST(test_full),
+		TEST(test_no_ring),
+		TEST(test_no_ring_memory),
+		TEST(test_ring_refuses),
+		TEST(test_no_fallocate),
+		TEST(test_no_tmpfile),
+		TEST(test_drain),
+		TEST(test_io_errors),
+		TEST(test_no_dir_sync),
 		cmocka_unit_test(test_clocks),
 	};
 

@@ -216,6 +216,34 @@ static void test_sizes(void **state)
 	simdisk_free(sd);
 }
 
+static void test_reserve(void **state)
+{
+	struct simdisk *sd = simdisk_new("data"), *next;
+	struct disk *d = simdisk_attach(sd, true), *e;
+	struct disk_stat st;
+	struct file *f;
+	int mode;
+
+	put(d, "f", "abc", 3, 0, true);
+	assert_int_equal(disk_sync_dir(d, ".", NULL), 0);
+	assert_int_equal(disk_open(d, "f", DISK_WRITE, &f, NULL), 0);
+	assert_int_equal(file_reserve(f, 9000, NULL), 0);
+	assert_int_equal(file_reserve(f, 5000, NULL), 0);
+	assert_int_equal(file_close(f, NULL), 0);
+	for (mode = SIM_LOSE; mode <= SIM_KEEP; mode++) {
+		next = simdisk_reboot(sd, 0, mode);
+		e = simdisk_attach(next, false);
+		assert_int_equal(disk_stat(e, "f", &st, NULL), 0);
+		assert_int_equal(st.size_bytes, mode == SIM_KEEP ? 9000 : 3);
+		assert_int_equal(st.alloc_bytes,
+				 mode == SIM_KEEP ? 3 * 4096 : 4096);
+		disk_free(e);
+		simdisk_free(next);
+	}
+	disk_free(d);
+	simdisk_free(sd);
+}
+
 static void test_rename(void **state)
 {
 	struct simdisk *sd = simdisk_new("data"), *next;
@@ -450,6 +478,47 @@ static void test_crash_at(void **state)
 		simdisk_free(sd);
 		simdisk_free(before);
 	}
+}
+
+/*
+ * The smallest real crash test: whatever happens, a file written with
+ * disk_write_file() is the old one or the new one, and the new one if the call
+ * returned.
+ */
+static void test_write_file_is_atomic(void **state)
+{
+	struct simdisk *sd;
+	struct disk *d;
+	const char *text;
+	unsigned old = 0, new = 0;
+	u64 n, seed;
+	int mode, err = -1;
+
+	for (n = 1; err; n++) {
+		sd = simdisk_new("data");
+		d = simdisk_attach(sd, true);
+		assert_int_equal(disk_write_file(d, "f", "the old one", 11,
+						 NULL), 0);
+		simdisk_crash_at(sd, simdisk_nr_ops(sd) + n);
+		err = disk_write_file(d, "f", "new", 3, NULL);
+		for (mode = 0; mode < SIM_NR_MODES; mode++) {
+			for (seed = 0; seed < 30; seed++) {
+				text = after(sd, seed, mode, "f");
+				if (strcmp(text, "new") == 0) {
+					new++;
+					continue;
+				}
+				assert_string_equal(text, "the old one");
+				assert_int_not_equal(err, 0);
+				old++;
+			}
+		}
+		disk_free(d);
+		simdisk_free(sd);
+	}
+	/* Create, write, sync, rename, sync_dir: it failed at each. */
+	assert_int_equal(n, 7);
+	assert_true(old > 100 && new > 100);
 }
 
 static void test_join(void **state)
@@ -770,12 +839,14 @@ int main(void)
 		cmocka_unit_test(test_tearing),
 		cmocka_unit_test(test_reordering),
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_rename),
 		cmocka_unit_test(test_rename_across),
 		cmocka_unit_test(test_name_order),
 		cmocka_unit_test(test_unlink),
 		cmocka_unit_test(test_deterministic),
 		cmocka_unit_test(test_crash_at),
+		cmocka_unit_test(test_write_file_is_atomic),
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_failed_sync),
