@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading sealed containers.
+ *
+ * Opening one reads its footer and directory (one read where they fit into
+ * the last TAIL_READ_BYTES) and believes them if and only if the footer's and
+ * the directory's checksums hold, number and generation are those asked for,
+ * and every group lies between header and directory.
+ *
+ * Thread safety: a reader is immutable after opening; container_read_group
+ * may run from many threads.
+ */
+#ifndef CONTAINER_READER_H
+#define CONTAINER_READER_H
+
+#include "format/format_container.h"
+#include "os/disk.h"
+
+struct container_reader;
+
+int container_open(struct disk *data, const struct pool_id *pool, u64 number,
+		   u32 generation, struct container_reader **out,
+		   struct akin_diag *diag) __must_check;
+void container_close(struct container_reader *r);
+
+const struct directory *
+container_directory(const struct container_reader *r);
+/* Bytes of memory it holds. */
+size_t container_reader_bytes(const struct container_reader *r);
+
+/* A group as stored; the checksum was verified. */
+struct container_group {
+	struct group_header header;	/* owned */
+	const u8 *payload;		/* in @bytes */
+	struct buf bytes;
+};
+void container_group_release(struct container_group *g);
+/*
+ * Read group @index (of the directory's groups). Its chunk table must agree
+ * with the directory.
+ */
+int container_read_group(struct container_reader *r, u32 index,
+			 struct container_group *out, struct akin_diag *diag)
+	__must_check;
+/* Header of the file itself against what the directory says (for check). */
+int container_check_header(struct container_reader *r,
+			   struct container_header *out,
+			   struct akin_diag *diag) __must_check;
+
+#endif
