@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoded groups, by (container, group), within a budget.
+ *
+ * What comes out was checked: the group's checksum, and every chunk against
+ * its fingerprint.
+ *
+ * A group is decoded at most once while it is wanted: whoever asks second
+ * waits for the first. Groups in use are pinned; the others stay by last use
+ * until the budget is needed.
+ *
+ * Thread safety: all functions from any thread.
+ */
+#ifndef CACHE_GROUPCACHE_H
+#define CACHE_GROUPCACHE_H
+
+#include "cache/dircache.h"
+#include "codec/codec.h"
+#include "hash/hash.h"
+
+struct groupcache;
+
+/* One thread's tools for decoding. */
+struct decoder {
+	struct codec_ctx *codec;
+	struct hash_scratch *scratch;
+};
+int decoder_init(struct decoder *d, const struct codec_choice *choice,
+		 struct akin_diag *diag) __must_check;
+void decoder_release(struct decoder *d);
+
+struct groupcache_options {
+	struct dircache *dirs;		/* borrowed */
+	const struct hasher *data_hasher, *meta_hasher;	/* borrowed */
+	size_t budget_bytes;
+};
+
+int groupcache_new(const struct groupcache_options *opt,
+		   struct groupcache **out, struct akin_diag *diag)
+	__must_check;
+void groupcache_free(struct groupcache *gc);
+
+/* A decoded group; raw bytes are valid until groupcache_put. */
+struct group_data {
+	u64 container;
+	u32 index;		/* in the container's directory */
+	const u8 *raw;
+	u32 raw_len;
+};
+
+/*
+ * Read and decode group @index of @container with the caller's own @dec, or
+ * find it. Returns pinned. The error of a failed decode is told to everybody
+ * who waits for it. A group with a chunk that does not match its fingerprint
+ * is -AKIN_E_bad_fp.
+ */
+int groupcache_get(struct groupcache *gc, struct decoder *dec,
+		   u64 container, u32 index, const struct group_data **out,
+		   struct akin_diag *diag) __must_check;
+void groupcache_put(struct groupcache *gc, const struct group_data *g);
+
+struct groupcache_stats {
+	u64 hits, reads, read_bytes, decoded_bytes;
+	u64 bytes, peak_bytes;
+};
+void groupcache_get_stats(struct groupcache *gc, struct groupcache_stats *out);
+
+#endif
