@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening the lower half, and finding chunks.
+ */
+#include "base/mem.h"
+#include "depot/depot.h"
+
+struct codec_choice depot_codec(const struct depot *d)
+{
+	struct codec_choice c = { d->super.codec_id, d->super.codec_level };
+
+	return c;
+}
+
+static int decoder_make(void *arg, void **out, struct akin_diag *diag)
+{
+	struct codec_choice choice = depot_codec(arg);
+	struct decoder *dec = mem_zalloc(sizeof(*dec));
+	int err;
+
+	if (!dec)
+		return diag_set(diag, -AKIN_E_nomem, "decoder");
+	err = decoder_init(dec, &choice, diag);
+	if (err) {
+		mem_free(dec);
+		return err;
+	}
+	*out = dec;
+	return 0;
+}
+
+static void decoder_drop(void *ctx)
+{
+	struct decoder *dec = ctx;
+
+	if (dec)
+		decoder_release(dec);
+	mem_free(dec);
+}
+
+/*
+ * Cutting and fingerprints derive from the seed that pools made alike share,
+ * so that they agree on chunks; each purpose has a context of its own.
+ */
+static int derive(struct depot *d, struct akin_diag *diag)
+{
+	const struct super *s = &d->super;
+	struct chunk_params params = { s->chunk_method, s->chunk_min,
+				       s->chunk_avg, s->chunk_max };
+	u8 key[HASH_KEY_BYTES];
+	int err;
+
+	hash_derive_key("akin 2026 chunk fingerprint", s->share_seed,
+			sizeof(s->share_seed), key);
+	err = hasher_new(s->hash_id, key, &d->data_hasher, diag);
+	if (err)
+		return err;
+	hash_derive_key("akin 2026 metadata fingerprint", s->share_seed,
+			sizeof(s->share_seed), key);
+	err = hasher_new(s->hash_id, key, &d->meta_hasher, diag);
+	if (err)
+		return err;
+	hash_derive_key("akin 2026 chunk cutting", s->share_seed,
+			sizeof(s->share_seed), key);
+	return chunker_new(&params, key, &d->chunker, diag);
+}
+
+int depot_init(struct depot *d, struct disk *meta, struct disk *data,
+	       const struct super *super, const struct depot_options *opt,
+	       struct akin_diag *diag)
+{
+	struct dircache_options dopt = { 0 };
+	struct groupcache_options gopt = { 0 };
+	struct workers_options wopt = { 0 };
+	int err;
+
+	memset(d, 0, sizeof(*d));
+	d->meta = meta;
+	d->data = data;
+	d->super = *super;
+	err = derive(d, diag);
+	if (err)
+		goto fail;
+	dopt.data = data;
+	dopt.pool = super->pool;
+	dopt.budget_bytes = opt->dircache_bytes;
+	err = dircache_new(&dopt, &d->dirs, diag);
+	if (err)
+		goto fail;
+	gopt.dirs = d->dirs;
+	gopt.data_hasher = d->data_hasher;
+	gopt.meta_hasher = d->meta_hasher;
+	gopt.budget_bytes = opt->groupcache_bytes;
+	err = groupcache_new(&gopt, &d->groups, diag);
+	if (err)
+		goto fail;
+	wopt.nr_threads = opt->nr_threads;
+	wopt.ctx_new = decoder_make;
+	wopt.ctx_free = decoder_drop;
+	wopt.arg = d;
+	err = workers_new(&wopt, &d->workers, diag);
+	if (err)
+		goto fail;
+	return 0;
+fail:
+	depot_release(d);
+	return err;
+}
+
+void depot_release(struct depot *d)
+{
+	workers_free(d->workers);
+	groupcache_free(d->groups);
+	dircache_free(d->dirs);
+	chunker_free(d->chunker);
+	hasher_free(d->data_hasher);
+	hasher_free(d->meta_hasher);
+	memset(d, 0, sizeof(*d));
+}
+
+/* One that the directories in memory do not have: confirm what the index
+ * says. Damage makes it not found, and so stored anew. */
+static void find_indexed(struct depot *d, const struct fp *fp,
+			 const struct place *at, struct dir_hit *out)
+{
+	/* What was loaded for its predecessors most likely has it. */
+	dircache_lookup(d->dirs, fp, 1, out);
+	if (out->container || !at->container)
+		return;
+	if (dircache_verify(d->dirs, at, fp, out, NULL))
+		out->container = 0;
+}
+
+/* Fingerprints probed in the index at a time. */
+#define FIND_BATCH 256
+
+int depot_find(struct depot *d, const struct fp *fps, u32 n,
+	       struct dir_hit *out, struct akin_diag *diag)
+{
+	struct fp missing[FIND_BATCH];
+	struct place at[FIND_BATCH];
+	u32 which[FIND_BATCH];
+	u32 i = 0, m, k;
+	int err;
+
+	dircache_lookup(d->dirs, fps, n, out);
+	while (i < n) {
+		for (m = 0; i < n && m < FIND_BATCH; i++) {
+			if (out[i].container)
+				continue;
+			missing[m] = fps[i];
+			which[m++] = i;
+		}
+		if (m == 0)
+			break;
+		err = index_lookup(d->index, missing, m, at, diag);
+		if (err)
+			return err;
+		for (k = 0; k < m; k++) {
+			if (at[k].container)
+				find_indexed(d, &missing[k], &at[k],
+					     &out[which[k]]);
+		}
+	}
+	return 0;
+}
+
+/* Try the containers of a hint until nothing is missing. */
+static void locate_hinted(struct depot *d, const struct hint *hint,
+			  const struct fp *fps, u32 n, struct dir_hit *out,
+			  struct akin_diag *why)
+{
+	u32 i, k, missing;
+
+	for (k = 0; hint && k < hint->nr; k++) {
+		if (dircache_has(d->dirs, hint->containers[k]))
+			continue;
+		/* An unreadable one is said only if something stays missing. */
+		ignore_result(dircache_load(d->dirs, hint->containers[k],
+					    why));
+		missing = 0;
+		for (i = 0; i < n; i++) {
+			if (!out[i].container)
+				dircache_lookup(d->dirs, &fps[i], 1, &out[i]);
+			missing += !out[i].container;
+		}
+		if (!missing)
+			return;
+	}
+}
+
+#define PLACES_MAX 8
+
+/* The index, in memory and on disk. */
+static int locate_indexed(struct depot *d, const struct fp *fp,
+			  struct dir_hit *out, struct akin_diag *why,
+			  struct akin_diag *diag)
+{
+	struct place at[PLACES_MAX];
+	u32 nr, i;
+	int err;
+
+	err = index_lookup(d->index, fp, 1, at, diag);
+	if (err)
+		return err;
+	if (at[0].container &&
+	    !dircache_verify(d->dirs, &at[0], fp, out, why) && out->container)
+		return 0;
+	err = index_lookup_disk(d->index, fp, at, PLACES_MAX, &nr, diag);
+	for (i = 0; !err && i < nr; i++) {
+		if (!dircache_verify(d->dirs, &at[i], fp, out, why) &&
+		    out->container)
+			return 0;
+	}
+	out->container = 0;
+	return err;
+}
+
+static int say_missing(const struct fp *fp, const struct akin_diag *why,
+		       struct akin_diag *diag)
+{
+	if (why->code)
+		return diag_set(diag, -AKIN_E_fp_unknown,
+				"chunk %02x%02x%02x%02x is nowhere to be "
+				"found (%s)", fp->b[0], fp->b[1], fp->b[2],
+				fp->b[3], why->text);
+	return diag_set(diag, -AKIN_E_fp_unknown,
+			"chunk %02x%02x%02x%02x is nowhere to be found",
+			fp->b[0], fp->b[1], fp->b[2], fp->b[3]);
+}
+
+int depot_locate(struct depot *d, const struct hint *hint,
+		 const struct fp *fps, u32 n, struct dir_hit *out,
+		 struct akin_diag *diag)
+{
+	struct akin_diag why = { 0 };
+	int err, first = 0;
+	u32 i;
+
+	dircache_lookup(d->dirs, fps, n, out);
+	for (i = 0; i < n && out[i].container; i++)
+		;
+	if (i == n)
+		return 0;
+	locate_hinted(d, hint, fps, n, out, &why);
+	for (i = 0; i < n; i++) {
+		if (out[i].container)
+			continue;
+		err = locate_indexed(d, &fps[i], &out[i], &why, diag);
+		if (err)
+			return err;
+		if (!out[i].container && !first)
+			first = say_missing(&fps[i], &why, diag);
+	}
+	return first;
+}
+
+static int spot_in(const struct directory *dir, const struct dir_hit *at,
+		   const struct fp *fp, struct chunk_spot *out)
+{
+	u32 lo = 0, hi = dir->nr_entries, mid;
+
+	if (at->entry < dir->nr_entries &&
+	    dir->entries[at->entry].entry == at->entry) {
+		lo = at->entry;
+	} else {
+		while (lo < hi) {
+			mid = lo + (hi - lo) / 2;
+			if (dir->entries[mid].entry < at->entry)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+	}
+	if (lo >= dir->nr_entries || !fp_equal(&dir->entries[lo].fp, fp))
+		return -AKIN_E_fp_unknown;
+	out->group = dir->entries[lo].group;
+	out->raw_off = dir->entries[lo].raw_off;
+	out->len = dir->entries[lo].len;
+	out->group_raw = dir->groups[out->group].raw_len;
+	return (int)lo;
+}
+
+int depot_spot(struct depot *d, const struct dir_hit *at, const struct fp *fp,
+	       struct chunk_spot *out, struct akin_diag *diag)
+{
+	struct container_reader *r;
+	int err;
+
+	err = dircache_get(d->dirs, at->container, &r, diag);
+	if (err)
+		return err;
+	err = spot_in(container_directory(r), at, fp, out);
+	dircache_put(d->dirs, at->container);
+	if (err < 0)
+		return diag_set(diag, err, "container %llu: entry %u is "
+				"another chunk",
+				(unsigned long long)at->container, at->entry);
+	return 0;
+}
+
+/* Copy the stored hint of a piece out of its directory. */
+static int copy_hint(const struct directory *dir, int index, struct hint *out)
+{
+	const struct hint *h;
+
+	out->nr = 0;
+	if (!dir->hints || dir->hints[index].nr == 0)
+		return 0;
+	h = &dir->hints[index];
+	out->containers = mem_dup(h->containers,
+				  h->nr * sizeof(*h->containers));
+	if (!out->containers)
+		return -AKIN_E_nomem;
+	out->nr = h->nr;
+	return 0;
+}
+
+int depot_read_piece(struct depot *d, struct decoder *dec, const struct fp *fp,
+		     const struct hint *hint, struct buf *bytes,
+		     struct hint *own_hint, struct akin_diag *diag)
+{
+	const struct group_data *g;
+	struct container_reader *r;
+	struct chunk_spot spot;
+	struct dir_hit at;
+	int err, index;
+
+	mem_free(own_hint->containers);
+	memset(own_hint, 0, sizeof(*own_hint));
+	buf_reset(bytes);
+	err = depot_locate(d, hint, fp, 1, &at, diag);
+	if (!err)
+		err = dircache_get(d->dirs, at.container, &r, diag);
+	if (err)
+		return err;
+	index = spot_in(container_directory(r), &at, fp, &spot);
+	err = index < 0 ? diag_set(diag, index, "metadata moved while read")
+			: copy_hint(container_directory(r), index, own_hint);
+	dircache_put(d->dirs, at.container);
+	if (!err)
+		err = groupcache_get(d->groups, dec, at.container, spot.group,
+				     &g, diag);
+	if (err)
+		return err;
+	buf_put(bytes, g->raw + spot.raw_off, spot.len);
+	groupcache_put(d->groups, g);
+	return buf_error(bytes);
+}

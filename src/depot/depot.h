@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lower half of an opened pool: what every reader and writer of chunks
+ * shares. It finds chunks by fingerprint and reads pieces of metadata.
+ *
+ * Finding, cheapest first: directories in memory; the containers a hint names;
+ * the index in memory; the index's runs. A hint is never believed, only tried
+ * first.
+ *
+ * Thread safety: all functions from any thread, with a decoder of one's own.
+ */
+#ifndef DEPOT_H
+#define DEPOT_H
+
+#include "base/workers.h"
+#include "cache/groupcache.h"
+#include "chunk/chunk.h"
+#include "format/format_super.h"
+#include "index/index.h"
+
+struct depot {
+	struct disk *meta, *data;	/* borrowed */
+	struct super super;
+	struct hasher *data_hasher, *meta_hasher;
+	struct chunker *chunker;
+	struct index *index;		/* borrowed; set by the opener */
+	struct dircache *dirs;
+	struct groupcache *groups;
+	struct workers *workers;	/* contexts are struct decoder */
+};
+
+struct depot_options {
+	size_t dircache_bytes, groupcache_bytes;
+	unsigned nr_threads;
+};
+
+/*
+ * Keys derive from the superblock's. @d is zeroed by the callee. The index is
+ * set afterwards, before anything is looked up.
+ */
+int depot_init(struct depot *d, struct disk *meta, struct disk *data,
+	       const struct super *super, const struct depot_options *opt,
+	       struct akin_diag *diag) __must_check;
+void depot_release(struct depot *d);
+
+struct codec_choice depot_codec(const struct depot *d);
+
+/*
+ * For writers: which of these chunks are there already? In memory, plus the
+ * directories that the index in memory points to. A directory that cannot be
+ * read makes its chunks not found. out[i].container = 0: not found.
+ */
+int depot_find(struct depot *d, const struct fp *fps, u32 n,
+	       struct dir_hit *out, struct akin_diag *diag) __must_check;
+
+/*
+ * For readers: where are these chunks? Everything is tried.
+ * -AKIN_E_fp_unknown for the first one that is nowhere (its message names
+ * directories that could not be read); the others are in *out all the same.
+ */
+int depot_locate(struct depot *d, const struct hint *hint,
+		 const struct fp *fps, u32 n, struct dir_hit *out,
+		 struct akin_diag *diag) __must_check;
+
+/* Group index and offset of a located chunk. Pins nothing. */
+struct chunk_spot {
+	u32 group;
+	u32 raw_off;
+	u32 len;
+	u32 group_raw;		/* raw bytes of the whole group */
+};
+int depot_spot(struct depot *d, const struct dir_hit *at,
+	       const struct fp *fp, struct chunk_spot *out,
+	       struct akin_diag *diag) __must_check;
+
+/*
+ * A piece of metadata by its fingerprint: bytes and its own hint (both
+ * replaced; *own_hint's containers are owned by the caller, mem_free).
+ */
+int depot_read_piece(struct depot *d, struct decoder *dec, const struct fp *fp,
+		     const struct hint *hint, struct buf *bytes,
+		     struct hint *own_hint, struct akin_diag *diag)
+	__must_check;
+
+#endif
