@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packing: chunks of one kind, in stream order, into groups and containers.
+ *
+ * A chunk's place is known the moment it is added: the packer decides when a
+ * group and a container close, compressors only fill in the bytes later.
+ * One thread.
+ */
+#ifndef INGEST_PACKER_H
+#define INGEST_PACKER_H
+
+#include "ingest/session.h"
+
+struct packer {
+	struct session *session;
+	u8 kind;
+	struct session_container *sc;	/* the open container, or NULL */
+	u8 *raw;			/* the open group's bytes */
+	u32 raw_len;
+	u32 nr_chunks;
+};
+
+void packer_init(struct packer *p, struct session *s, u8 kind);
+/* Store a chunk; *at is its place. @hint: metadata only. */
+int packer_add(struct packer *p, const struct fp *fp, const void *data,
+	       u32 len, const struct hint *hint, struct place *at,
+	       struct akin_diag *diag) __must_check;
+/* Close group and container; in any case nothing stays open. */
+int packer_close(struct packer *p, struct akin_diag *diag);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions: begin, containers, compression, sealing.
+ *
+ * Life of a container here: session_open_container -> streams add groups ->
+ * session_finish_container -> (last group in) on_complete queues it for the
+ * sealer -> seal_one writes directory and footer, syncs, files the row.
+ */
+#include <pthread.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "ingest/session_internal.h"
+#include "os/clock.h"
+#include "os/random.h"
+
+/* Numbers reserved at a time: one durable transaction per half GiB stored. */
+#define RESERVE_NUMBERS 64
+
+u64 session_number(const struct session *s)
+{
+	return s->info.number;
+}
+
+u64 session_snapshot_number(const struct session *s)
+{
+	return s->info.snapshot;
+}
+
+struct depot *session_depot(struct session *s)
+{
+	return s->depot;
+}
+
+void session_fail_locked(struct session *s, int err,
+			 const struct akin_diag *diag)
+{
+	if (s->err)
+		return;
+	s->err = err;
+	if (diag)
+		s->diag = *diag;
+	pthread_cond_broadcast(&s->changed);
+}
+
+int session_error_locked(struct session *s, struct akin_diag *diag)
+{
+	if (!s->err)
+		return 0;
+	return diag_set(diag, s->err, "%s", s->diag.code ? s->diag.text :
+			akin_strerror(s->err));
+}
+
+int session_begin(struct depot *d, struct catalog *c,
+		  const struct session_options *opt, struct session **out,
+		  struct akin_diag *diag)
+{
+	struct workers_options wopt = { .nr_threads = 1 };
+	struct session *s;
+	int err;
+
+	s = mem_zalloc(sizeof(*s));
+	if (!s)
+		return diag_set(diag, -AKIN_E_nomem, "session");
+	s->depot = d;
+	s->catalog = c;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->number_lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	s->max_jobs = 2 * workers_nr(d->workers) + 1;
+	s->buffer_bytes = max_u64(d->super.group_bytes, d->super.chunk_max) +
+			  d->super.chunk_max;
+	s->checkpoint_ns = clock_ns();
+	err = workers_new(&wopt, &s->sealer, diag);
+	if (!err)
+		err = catalog_session_begin(c, &opt->info, opt->lock,
+					    opt->lock_ctx, &s->info, diag);
+	if (err) {
+		session_free(s);
+		return err;
+	}
+	s->begun = true;
+	*out = s;
+	return 0;
+}
+
+static void free_buffers(struct session *s)
+{
+	struct spare *b, *next;
+
+	for (b = s->spare; b; b = next) {
+		next = b->next;
+		mem_free(b);
+	}
+	s->spare = NULL;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	if (s->begun)
+		ignore_result(session_end(s, false, NULL));
+	/* The sealer first: it runs what is queued and touches the rest. */
+	workers_free(s->sealer);
+	akin_assert(s->nr_open == 0);
+	free_buffers(s);
+	mem_free(s->sealed);
+	mem_free(s->ranges);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->number_lock);
+	pthread_mutex_destroy(&s->lock);
+	mem_free(s);
+}
+
+u8 *session_get_buffer(struct session *s)
+{
+	struct spare *b;
+
+	pthread_mutex_lock(&s->lock);
+	b = s->spare;
+	if (b)
+		s->spare = b->next;
+	pthread_mutex_unlock(&s->lock);
+	return b ? (u8 *)b : mem_aligned(64, s->buffer_bytes);
+}
+
+void session_put_buffer(struct session *s, u8 *raw)
+{
+	struct spare *b = (struct spare *)(void *)raw;
+
+	if (!raw)
+		return;
+	pthread_mutex_lock(&s->lock);
+	b->next = s->spare;
+	s->spare = b;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* The next container number; reserves more when they run out. */
+static int take_number(struct session *s, u64 *out, struct akin_diag *diag)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&s->number_lock);
+	if (s->nr_numbers == 0) {
+		err = catalog_reserve(s->catalog, s->info.number,
+				      NUMBER_CONTAINER, RESERVE_NUMBERS,
+				      &s->next_number, diag);
+		if (!err)
+			s->nr_numbers = RESERVE_NUMBERS;
+	}
+	if (!err) {
+		*out = s->next_number++;
+		s->nr_numbers--;
+	}
+	pthread_mutex_unlock(&s->number_lock);
+	return err;
+}
+
+/* Sealer thread: one complete container. */
+static void seal_one(struct work *work, void *thread_ctx)
+{
+	struct open_container *oc = container_of(work, struct open_container,
+						 seal_work);
+	struct session *s = oc->pub.session;
+	struct container_sealed sealed = { 0 };
+	struct akin_diag diag = { 0 };
+	int err;
+
+	err = container_writer_seal(oc->pub.writer, &sealed, &diag);
+	dircache_close(s->depot->dirs, oc->pub.slot);
+	container_writer_free(oc->pub.writer);
+	if (err)
+		session_drop_file(s, oc->pub.number);
+	pthread_mutex_lock(&s->lock);
+	if (!err)
+		err = session_add_sealed_locked(s, &sealed);
+	if (err)
+		session_fail_locked(s, err, &diag);
+	s->nr_open--;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	mem_free(oc);
+}
+
+static void on_complete(void *ctx, struct container_writer *w)
+{
+	struct open_container *oc = ctx;
+
+	oc->seal_work.run = seal_one;
+	workers_queue(oc->pub.session->sealer, &oc->seal_work);
+}
+
+static int open_writer(struct session *s, u8 kind, struct open_container *oc,
+		       struct akin_diag *diag)
+{
+	struct container_writer_options opt = { 0 };
+	int err;
+
+	opt.header.pool = s->depot->super.pool;
+	opt.header.number = oc->pub.number;
+	opt.header.kind = kind;
+	opt.header.session = s->info.number;
+	opt.complete = on_complete;
+	opt.complete_ctx = oc;
+	err = random_bytes(opt.header.salt, sizeof(opt.header.salt), diag);
+	if (!err)
+		err = container_writer_open(s->depot->data, &opt,
+					    &oc->pub.writer, diag);
+	if (err)
+		return err;
+	err = dircache_open(s->depot->dirs, oc->pub.writer, &oc->pub.slot,
+			    diag);
+	if (err)
+		container_writer_free(oc->pub.writer);
+	return err;
+}
+
+int session_open_container(struct session *s, u8 kind,
+			   struct session_container **out,
+			   struct akin_diag *diag)
+{
+	struct open_container *oc;
+	int err;
+
+	oc = mem_zalloc(sizeof(*oc));
+	if (!oc)
+		return diag_set(diag, -AKIN_E_nomem, "container");
+	oc->pub.session = s;
+	err = take_number(s, &oc->pub.number, diag);
+	if (!err)
+		err = open_writer(s, kind, oc, diag);
+	if (err) {
+		mem_free(oc);
+		return err;
+	}
+	pthread_mutex_lock(&s->lock);
+	s->nr_open++;
+	pthread_mutex_unlock(&s->lock);
+	*out = &oc->pub;
+	return 0;
+}
+
+void session_finish_container(struct session_container *sc)
+{
+	container_writer_finish(sc->writer);
+}
+
+/* Worker thread: compress, encode, hand in. */
+static void compress_one(struct work *work, void *thread_ctx)
+{
+	struct job *j = container_of(work, struct job, work);
+	struct session *s = j->sc->session;
+	struct decoder *dec = thread_ctx;
+	struct akin_diag diag = { 0 };
+	struct buf encoded = { 0 };
+	const u8 *payload = j->raw;
+	size_t len = 0;
+	u8 *out;
+	int err;
+
+	out = session_get_buffer(s);
+	err = out ? codec_compress(dec->codec, j->raw, j->g.raw_len, out, &len,
+				   &j->g.codec_id, &diag)
+		  : -AKIN_E_nomem;
+	if (j->g.codec_id != CODEC_NONE)
+		payload = out;
+	else
+		len = j->g.raw_len;
+	j->g.stored_len = (u32)len;
+	if (!err)
+		err = group_encode(&j->g, j->sc->number, payload, &encoded);
+	session_put_buffer(s, out);
+	session_put_buffer(s, j->raw);
+	if (err)
+		container_writer_fail(j->sc->writer, err, &diag);
+	else	/* its error is the writer's, and comes back at sealing */
+		ignore_result(container_writer_put(j->sc->writer, &j->g,
+						   &encoded, NULL));
+	group_header_release(&j->g);
+	buf_release(&encoded);
+	pthread_mutex_lock(&s->lock);
+	s->nr_jobs--;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	mem_free(j);
+}
+
+int session_compress(struct session_container *sc, struct group_header *g,
+		     u8 *raw, struct akin_diag *diag)
+{
+	struct session *s = sc->session;
+	struct job *j = mem_zalloc(sizeof(*j));
+	int err;
+
+	if (!j) {
+		err = diag_set(diag, -AKIN_E_nomem, "group");
+		container_writer_fail(sc->writer, err, NULL);
+		group_header_release(g);
+		session_put_buffer(s, raw);
+		return err;
+	}
+	j->work.run = compress_one;
+	j->sc = sc;
+	j->g = *g;
+	j->raw = raw;
+	pthread_mutex_lock(&s->lock);
+	while (s->nr_jobs >= s->max_jobs)
+		pthread_cond_wait(&s->changed, &s->lock);
+	s->nr_jobs++;
+	err = session_error_locked(s, diag);
+	pthread_mutex_unlock(&s->lock);
+	/* Also after an error: the container waits for its groups. */
+	workers_queue(s->depot->workers, &j->work);
+	return err;
+}

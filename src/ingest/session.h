@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One writer's life: container numbers, compression, sealing, checkpoints and
+ * the commit. Many streams write through one session.
+ *
+ *    begin --> (streams write) --> checkpoint* --> commit
+ *                     '---------------------------> end (no snapshot)
+ *
+ * Compression runs on the depot's workers, sealing and syncing on a thread of
+ * the session, so that disks and compressors work while streams go on. An
+ * error anywhere is kept, and every later call returns it.
+ *
+ * Durable order (the catalog is the commit point): containers and their names,
+ * then the index run, then the snapshot's record, then the catalog.
+ *
+ * Thread safety: the calls marked (streams) from any thread.
+ */
+#ifndef INGEST_SESSION_H
+#define INGEST_SESSION_H
+
+#include "catalog/catalog.h"
+#include "depot/depot.h"
+
+struct session;
+
+struct session_options {
+	struct catalog_session info;	/* host, user, command, paths_key */
+	/* The kernel lock that says the session lives; see catalog. */
+	int (*lock)(void *ctx, u64 number, u64 txn, struct akin_diag *diag);
+	void *lock_ctx;
+};
+
+int session_begin(struct depot *d, struct catalog *c,
+		  const struct session_options *opt, struct session **out,
+		  struct akin_diag *diag) __must_check;
+u64 session_number(const struct session *s);
+u64 session_snapshot_number(const struct session *s);
+struct depot *session_depot(struct session *s);
+
+/* An open container, owned by one packer. */
+struct session_container {
+	struct session *session;
+	struct container_writer *writer;
+	u64 number;
+	u32 slot;		/* in the directory cache */
+};
+
+/* (streams) A new container of @kind. */
+int session_open_container(struct session *s, u8 kind,
+			   struct session_container **out,
+			   struct akin_diag *diag) __must_check;
+/* (streams) No more groups: it is sealed when its last group is in. Takes
+ * @sc. */
+void session_finish_container(struct session_container *sc);
+/*
+ * (streams) A closed group on its way to a compressor. Takes @raw (a buffer of
+ * session_get_buffer) and @g in any case. Waits while too many are on the way.
+ */
+int session_compress(struct session_container *sc, struct group_header *g,
+		     u8 *raw, struct akin_diag *diag) __must_check;
+/* (streams) Buffers of group_bytes + chunk_max; reused, freed with the
+ * session. */
+u8 *session_get_buffer(struct session *s) __must_check;
+void session_put_buffer(struct session *s, u8 *raw);
+
+/* Is a checkpoint due (containers sealed since the last one, time)? */
+bool session_checkpoint_due(struct session *s);
+/* What is sealed so far becomes a root in the catalog. */
+int session_checkpoint(struct session *s, struct akin_diag *diag)
+	__must_check;
+
+/*
+ * All streams have been closed: wait for every container, write the record,
+ * commit. Fills number, session, pool, containers and the stored byte counts
+ * of @snap.
+ */
+int session_commit(struct session *s, struct snapshot *snap,
+		   struct akin_diag *diag) __must_check;
+/* Without a snapshot; @keep: checkpoint what is sealed for the next run. */
+int session_end(struct session *s, bool keep, struct akin_diag *diag);
+/* After commit, end or an error; NULL is fine. */
+void session_free(struct session *s);
+
+struct session_stats {
+	u64 nr_containers, stored_data, stored_meta;	/* files, bytes */
+};
+void session_get_stats(struct session *s, struct session_stats *out);
+
+#endif

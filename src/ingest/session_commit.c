@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions: checkpoints and the commit.
+ */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "ingest/session_internal.h"
+#include "os/clock.h"
+
+/* A crash loses at most this much work. */
+#define CHECKPOINT_CONTAINERS 256
+#define CHECKPOINT_NS (60ull * 1000 * 1000 * 1000)
+
+static int add_range_locked(struct session *s, u64 number)
+{
+	struct number_range *p;
+	u32 cap, i;
+
+	/* Sealing order is nearly number order: look from the end. */
+	for (i = s->nr_ranges; i > 0 && i + 8 > s->nr_ranges; i--) {
+		p = &s->ranges[i - 1];
+		if (p->first + p->nr == number) {
+			p->nr++;
+			return 0;
+		}
+	}
+	if (s->nr_ranges == s->cap_ranges) {
+		cap = s->cap_ranges ? s->cap_ranges * 2 : 16;
+		p = mem_realloc(s->ranges, cap * sizeof(*p));
+		if (!p)
+			return -AKIN_E_nomem;
+		s->ranges = p;
+		s->cap_ranges = cap;
+	}
+	s->ranges[s->nr_ranges].first = number;
+	s->ranges[s->nr_ranges++].nr = 1;
+	return 0;
+}
+
+int session_add_sealed_locked(struct session *s,
+			      const struct container_sealed *sealed)
+{
+	struct catalog_container *row;
+	u32 cap;
+	int err;
+
+	if (s->nr_sealed == s->cap_sealed) {
+		cap = s->cap_sealed ? s->cap_sealed * 2 : 32;
+		row = mem_realloc(s->sealed, cap * sizeof(*row));
+		if (!row)
+			return -AKIN_E_nomem;
+		s->sealed = row;
+		s->cap_sealed = cap;
+	}
+	err = add_range_locked(s, sealed->number);
+	if (err)
+		return err;
+	row = &s->sealed[s->nr_sealed++];
+	memset(row, 0, sizeof(*row));
+	row->number = sealed->number;
+	row->generation = sealed->generation;
+	row->kind = sealed->kind;
+	row->session = s->info.number;
+	row->file_bytes = sealed->file_bytes;
+	row->dir_off = sealed->dir_off;
+	row->dir_len = sealed->dir_len;
+	row->nr_entries = sealed->nr_entries;
+	row->raw_bytes = sealed->raw_bytes;
+	s->stats.nr_containers++;
+	if (sealed->kind == CONTAINER_DATA)
+		s->stats.stored_data += sealed->file_bytes;
+	else
+		s->stats.stored_meta += sealed->file_bytes;
+	return 0;
+}
+
+void session_drop_file(struct session *s, u64 number)
+{
+	char name[FORMAT_NAME_MAX];
+
+	format_container_name(number, 0, name);
+	/* What stays is found and removed by the next reclaim. */
+	ignore_result(disk_unlink(s->depot->data, name, NULL));
+}
+
+/* Sealed, but no checkpoint named them: nobody ever will. */
+static void drop_sealed(struct session *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->nr_sealed; i++)
+		session_drop_file(s, s->sealed[i].number);
+	s->nr_sealed = 0;
+}
+
+void session_get_stats(struct session *s, struct session_stats *out)
+{
+	pthread_mutex_lock(&s->lock);
+	*out = s->stats;
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool session_checkpoint_due(struct session *s)
+{
+	bool due;
+
+	pthread_mutex_lock(&s->lock);
+	due = s->nr_sealed >= CHECKPOINT_CONTAINERS ||
+	      (s->nr_sealed > 0 &&
+	       clock_ns() - s->checkpoint_ns > CHECKPOINT_NS);
+	pthread_mutex_unlock(&s->lock);
+	return due;
+}
+
+/* Names of containers are durable when their folders are. */
+static int sync_folders(struct depot *d, const struct catalog_container *rows,
+			u32 nr, struct akin_diag *diag)
+{
+	char name[FORMAT_NAME_MAX];
+	bool done[256] = { false };
+	u32 i;
+	int err = 0;
+
+	for (i = 0; !err && i < nr; i++) {
+		if (done[rows[i].number & 0xff])
+			continue;
+		done[rows[i].number & 0xff] = true;
+		format_container_name(rows[i].number, rows[i].generation,
+				      name);
+		*strrchr(name, '/') = 0;
+		err = disk_sync_dir(d->data, name, diag);
+	}
+	return err;
+}
+
+/* What is sealed now, taken out of the session. */
+static int take_sealed(struct session *s, struct catalog_container **rows_ret,
+		       u32 *nr_ret, struct akin_diag *diag)
+{
+	int err;
+
+	pthread_mutex_lock(&s->lock);
+	err = session_error_locked(s, diag);
+	if (!err) {
+		*rows_ret = s->sealed;
+		*nr_ret = s->nr_sealed;
+		s->sealed = NULL;
+		s->nr_sealed = 0;
+		s->cap_sealed = 0;
+	}
+	s->checkpoint_ns = clock_ns();
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+static int fill_runs(const struct index_changes *ch, u64 session,
+		     struct catalog_run **out, struct akin_diag *diag)
+{
+	struct catalog_run *runs = mem_calloc(ch->nr_added, sizeof(*runs));
+	u32 i;
+
+	if (!runs)
+		return diag_set(diag, -AKIN_E_nomem, "runs");
+	for (i = 0; i < ch->nr_added; i++) {
+		runs[i].number = ch->added[i].number;
+		runs[i].tier = ch->added[i].tier;
+		runs[i].nr_entries = ch->added[i].nr_entries;
+		runs[i].file_bytes = ch->added[i].file_bytes;
+		runs[i].session = session;
+	}
+	*out = runs;
+	return 0;
+}
+
+/*
+ * Everything sealed so far becomes part of the catalog: by a checkpoint, or,
+ * with @snap, by the commit.
+ */
+static int publish(struct session *s, const struct snapshot *snap,
+		   struct akin_diag *diag)
+{
+	struct catalog_delta delta = { 0 };
+	struct catalog_container *rows = NULL;
+	struct catalog_run *runs = NULL;
+	struct index_changes ch = { 0 };
+	u64 txn;
+	int err;
+
+	err = take_sealed(s, &rows, &delta.nr_containers, diag);
+	if (!err && !snap)	/* the commit has done so already */
+		err = sync_folders(s->depot, rows, delta.nr_containers, diag);
+	if (!err)
+		err = index_flush(s->depot->index, &ch, diag);
+	if (!err)
+		err = fill_runs(&ch, s->info.number, &runs, diag);
+	if (err)
+		goto out;
+	delta.containers = rows;
+	delta.runs = runs;
+	delta.nr_runs = ch.nr_added;
+	if (snap)
+		err = catalog_commit(s->catalog, s->info.number, &delta, snap,
+				     &txn, diag);
+	else if (delta.nr_containers || delta.nr_runs)
+		err = catalog_checkpoint(s->catalog, s->info.number, &delta,
+					 diag);
+out:
+	index_changes_release(&ch);
+	mem_free(rows);
+	mem_free(runs);
+	return err;
+}
+
+int session_checkpoint(struct session *s, struct akin_diag *diag)
+{
+	return publish(s, NULL, diag);
+}
+
+/* Every container opened by a stream has been sealed or has failed. */
+static int wait_sealed(struct session *s, struct akin_diag *diag)
+{
+	int err;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->nr_open > 0 || s->nr_jobs > 0)
+		pthread_cond_wait(&s->changed, &s->lock);
+	err = session_error_locked(s, diag);
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct number_range *x = a, *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Ascending and without neighbours that could be one. */
+static void tidy_ranges(struct session *s)
+{
+	u32 i, n = 0;
+
+	if (s->nr_ranges == 0)
+		return;
+	qsort(s->ranges, s->nr_ranges, sizeof(*s->ranges), compare_ranges);
+	for (i = 1; i < s->nr_ranges; i++) {
+		if (s->ranges[n].first + s->ranges[n].nr ==
+		    s->ranges[i].first)
+			s->ranges[n].nr += s->ranges[i].nr;
+		else
+			s->ranges[++n] = s->ranges[i];
+	}
+	s->nr_ranges = n + 1;
+}
+
+static int write_record(struct session *s, const struct snapshot *snap,
+			struct akin_diag *diag)
+{
+	char name[FORMAT_NAME_MAX];
+	struct buf b = { 0 };
+	int err;
+
+	err = snapshot_encode(snap, &b);
+	if (err) {
+		err = diag_set(diag, err, "snapshot record: %s",
+			       akin_strerror(err));
+	} else {
+		format_snapshot_name(snap->number, name);
+		err = disk_write_file(s->depot->data, name, b.data, b.len,
+				      diag);
+	}
+	buf_release(&b);
+	return err;
+}
+
+int session_commit(struct session *s, struct snapshot *snap,
+		   struct akin_diag *diag)
+{
+	int err;
+
+	akin_assert(!s->ended);
+	err = wait_sealed(s, diag);
+	if (err)
+		return err;
+	tidy_ranges(s);
+	snap->pool = s->depot->super.pool;
+	snap->number = s->info.snapshot;
+	snap->session = s->info.number;
+	snap->containers = s->ranges;
+	snap->nr_containers = s->nr_ranges;
+	snap->counts.bytes_stored = s->stats.stored_data;
+	snap->counts.bytes_meta = s->stats.stored_meta;
+	/* The record claims its containers' names: these come first. */
+	err = sync_folders(s->depot, s->sealed, s->nr_sealed, diag);
+	if (!err)
+		err = write_record(s, snap, diag);
+	if (!err)
+		err = publish(s, snap, diag);
+	snap->containers = NULL;
+	snap->nr_containers = 0;
+	s->ended = !err;
+	return err;
+}
+
+int session_end(struct session *s, bool keep, struct akin_diag *diag)
+{
+	int err;
+
+	if (s->ended)
+		return 0;
+	s->ended = true;
+	err = wait_sealed(s, keep ? diag : NULL);
+	if (!err && keep)
+		err = session_checkpoint(s, diag);
+	else
+		drop_sealed(s);
+	if (catalog_session_end(s->catalog, s->info.number, err ? NULL : diag)
+	    && !err)
+		err = diag ? diag->code : -AKIN_E_catalog;
+	return err;
+}

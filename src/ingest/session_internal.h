@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by session.c (containers) and session_commit.c (the catalog side).
+ */
+#ifndef INGEST_SESSION_INTERNAL_H
+#define INGEST_SESSION_INTERNAL_H
+
+#include <pthread.h>
+
+#include "ingest/session.h"
+
+struct open_container {
+	struct session_container pub;
+	struct work seal_work;
+};
+
+/* A group between its stream and its container. */
+struct job {
+	struct work work;
+	struct session_container *sc;
+	struct group_header g;
+	u8 *raw;
+};
+
+/* A free buffer is its own list entry. */
+struct spare {
+	struct spare *next;
+};
+
+struct session {
+	struct depot *depot;
+	struct catalog *catalog;
+	struct catalog_session info;
+	struct workers *sealer;		/* one thread */
+	size_t buffer_bytes;
+
+	pthread_mutex_t number_lock;	/* taken before @lock, if both */
+	u64 next_number;
+	u32 nr_numbers;
+
+	pthread_mutex_t lock;		/* guards all below */
+	pthread_cond_t changed;		/* nr_jobs, nr_open, err */
+	u32 nr_jobs, max_jobs;
+	u32 nr_open;			/* containers not yet sealed */
+	struct spare *spare;
+
+	/* Sealed and not yet told to the catalog. */
+	struct catalog_container *sealed;
+	u32 nr_sealed, cap_sealed;
+	/* All of the session's containers, for the snapshot's record. */
+	struct number_range *ranges;
+	u32 nr_ranges, cap_ranges;
+	struct session_stats stats;
+	u64 checkpoint_ns;
+
+	int err;
+	struct akin_diag diag;
+	bool begun, ended;
+};
+
+void session_fail_locked(struct session *s, int err,
+			 const struct akin_diag *diag);
+int session_error_locked(struct session *s, struct akin_diag *diag);
+/* Remove a container's file that the catalog does not name: best effort. */
+void session_drop_file(struct session *s, u64 number);
+/* File a sealed container; 0 or nomem. */
+int session_add_sealed_locked(struct session *s,
+			      const struct container_sealed *sealed);
+
+#endif

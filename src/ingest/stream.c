@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams: feeding batches, and the thread between feeder and processor.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "ingest/stream_internal.h"
+
+/* Fills the vector lanes and stays in a second-level cache with its chunks. */
+#define BATCH_BYTES (512 * KiB)
+#define BATCH_BYTES_MIN (64 * KiB)
+/* One being filled, one waiting, one being processed. */
+#define THREADED_BATCHES 3
+
+static void batch_free(struct batch *b)
+{
+	if (!b)
+		return;
+	mem_free(b->memory);
+	mem_free(b->ops);
+	mem_free(b);
+}
+
+static struct batch *batch_new(const struct ingest_stream *st)
+{
+	struct batch *b = mem_zalloc(sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->memory = mem_aligned(64, st->headroom + st->cap);
+	/* One more than the feeder may use: see prepend_carry(). */
+	b->ops = mem_calloc(BATCH_OPS + 1, sizeof(*b->ops));
+	if (!b->memory || !b->ops) {
+		batch_free(b);
+		return NULL;
+	}
+	b->data = b->memory + st->headroom;
+	return b;
+}
+
+/* Process on whichever thread this is, and publish the result. */
+static void process(struct ingest_stream *st, struct batch *b)
+{
+	struct akin_diag diag = { 0 };
+	int err = 0;
+
+	if (st->err)
+		stream_drop_tokens(st, b, 0);
+	else
+		err = stream_process(st, b, &diag);
+	pthread_mutex_lock(&st->lock);
+	if (err && !st->err) {
+		st->err = err;
+		st->diag = diag;
+	}
+	st->counts.bytes_new = st->tally.bytes_new;
+	st->counts.chunks = st->tally.chunks;
+	st->counts.chunks_new = st->tally.chunks_new;
+	b->next = st->free;
+	st->free = b;
+	st->busy = false;
+	pthread_cond_broadcast(&st->changed);
+	pthread_mutex_unlock(&st->lock);
+}
+
+static void *stream_main(void *arg)
+{
+	struct ingest_stream *st = arg;
+	struct batch *b;
+
+	for (;;) {
+		pthread_mutex_lock(&st->lock);
+		while (!st->ready && !st->stop)
+			pthread_cond_wait(&st->changed, &st->lock);
+		b = st->ready;
+		if (b) {
+			st->ready = b->next;
+			if (!st->ready)
+				st->ready_tail = &st->ready;
+			st->busy = true;
+		}
+		pthread_mutex_unlock(&st->lock);
+		if (!b)
+			return NULL;
+		process(st, b);
+	}
+}
+
+static int alloc_parts(struct ingest_stream *st, struct akin_diag *diag)
+{
+	struct batch *b;
+	int i, err;
+
+	err = chunk_scratch_new(st->headroom + st->cap, &st->cut_scratch,
+				diag);
+	if (!err)
+		err = hash_scratch_new(&st->hash_scratch, diag);
+	if (err)
+		return err;
+	st->max_lens = (st->headroom + st->cap) / st->depot->super.chunk_min +
+		       2;
+	st->lens = mem_calloc(st->max_lens, sizeof(*st->lens));
+	st->carry = mem_alloc(st->headroom);
+	if (!st->lens || !st->carry)
+		return diag_set(diag, -AKIN_E_nomem, "stream");
+	for (i = 0; i < (st->opt.threaded ? THREADED_BATCHES : 1); i++) {
+		b = batch_new(st);
+		if (!b)
+			return diag_set(diag, -AKIN_E_nomem, "stream");
+		b->next = st->free;
+		st->free = b;
+	}
+	return 0;
+}
+
+static void stream_free(struct ingest_stream *st)
+{
+	struct batch *b, *next;
+
+	batch_free(st->filling);
+	for (b = st->free; b; b = next) {
+		next = b->next;
+		batch_free(b);
+	}
+	chunk_scratch_free(st->cut_scratch);
+	hash_scratch_free(st->hash_scratch);
+	recipe_builder_release(&st->recipe);
+	hintset_release(&st->hint);
+	mem_free(st->carry);
+	mem_free(st->lens);
+	mem_free(st->items);
+	mem_free(st->fps);
+	mem_free(st->hits);
+	pthread_cond_destroy(&st->changed);
+	pthread_mutex_destroy(&st->lock);
+	mem_free(st);
+}
+
+int ingest_stream_open(struct session *s, const struct ingest_options *opt,
+		       struct ingest_stream **out, struct akin_diag *diag)
+{
+	struct ingest_stream *st = mem_zalloc(sizeof(*st));
+	int err;
+
+	if (!st)
+		return diag_set(diag, -AKIN_E_nomem, "stream");
+	st->session = s;
+	st->depot = session_depot(s);
+	st->opt = *opt;
+	st->headroom = (st->depot->super.chunk_max + 63) & ~63u;
+	st->cap = (u32)(opt->batch_bytes ? opt->batch_bytes : BATCH_BYTES);
+	st->cap = (u32)max_u64(st->cap, BATCH_BYTES_MIN);
+	st->ready_tail = &st->ready;
+	pthread_mutex_init(&st->lock, NULL);
+	pthread_cond_init(&st->changed, NULL);
+	packer_init(&st->data_packer, s, CONTAINER_DATA);
+	packer_init(&st->meta_packer, s, CONTAINER_METADATA);
+	recipe_builder_init(&st->recipe, ingest_store_piece, st);
+	err = alloc_parts(st, diag);
+	if (!err && opt->threaded) {
+		err = pthread_create(&st->thread, NULL, stream_main, st);
+		if (err)
+			err = diag_set_errno(diag, -AKIN_E_nomem, err,
+					     "starting a thread");
+		st->have_thread = !err;
+	}
+	if (err) {
+		stream_free(st);
+		return err;
+	}
+	*out = st;
+	return 0;
+}
+
+static int stream_error_locked(struct ingest_stream *st,
+			       struct akin_diag *diag)
+{
+	if (!st->err)
+		return 0;
+	return diag_set(diag, st->err, "%s", st->diag.code ? st->diag.text :
+			akin_strerror(st->err));
+}
+
+/* Hand the batch being filled to the processor. */
+static int submit(struct ingest_stream *st, struct akin_diag *diag)
+{
+	struct batch *b = st->filling;
+	int err;
+
+	st->filling = NULL;
+	st->data_open = false;
+	if (b && !st->have_thread)
+		process(st, b);
+	pthread_mutex_lock(&st->lock);
+	if (b && st->have_thread) {
+		b->next = NULL;
+		*st->ready_tail = b;
+		st->ready_tail = &b->next;
+		pthread_cond_broadcast(&st->changed);
+	}
+	err = stream_error_locked(st, diag);
+	pthread_mutex_unlock(&st->lock);
+	return err;
+}
+
+/* A batch with room for one more op (and a byte, if @bytes). */
+static int need_batch(struct ingest_stream *st, bool bytes,
+		      struct akin_diag *diag)
+{
+	int err = 0;
+
+	if (st->filling && (st->filling->nr_ops >= BATCH_OPS ||
+			    (bytes && st->filling->len >= st->cap)))
+		err = submit(st, diag);
+	if (err || st->filling)
+		return err;
+	pthread_mutex_lock(&st->lock);
+	while (!st->free)
+		pthread_cond_wait(&st->changed, &st->lock);
+	st->filling = st->free;
+	st->free = st->filling->next;
+	err = stream_error_locked(st, diag);
+	pthread_mutex_unlock(&st->lock);
+	st->filling->len = 0;
+	st->filling->nr_ops = 0;
+	return err;
+}
+
+static int add_op(struct ingest_stream *st, u8 type, int what, void *token,
+		  u64 hole, struct akin_diag *diag)
+{
+	struct op *op;
+	int err;
+
+	err = need_batch(st, false, diag);
+	if (err) {
+		if (st->opt.drop && (type == OP_END || type == OP_MARK))
+			st->opt.drop(st->opt.ctx, what, token);
+		return err;
+	}
+	op = &st->filling->ops[st->filling->nr_ops++];
+	memset(op, 0, sizeof(*op));
+	op->type = type;
+	op->what = what;
+	op->token = token;
+	op->hole = hole;
+	st->data_open = false;
+	return 0;
+}
+
+int ingest_object_begin(struct ingest_stream *st, struct akin_diag *diag)
+{
+	return add_op(st, OP_BEGIN, 0, NULL, 0, diag);
+}
+
+int ingest_object_end(struct ingest_stream *st, void *token,
+		      struct akin_diag *diag)
+{
+	return add_op(st, OP_END, 0, token, 0, diag);
+}
+
+int ingest_mark(struct ingest_stream *st, int what, void *token,
+		struct akin_diag *diag)
+{
+	return add_op(st, OP_MARK, what, token, 0, diag);
+}
+
+int ingest_hole(struct ingest_stream *st, u64 len, struct akin_diag *diag)
+{
+	if (len == 0)
+		return 0;
+	st->counts.bytes += len;
+	return add_op(st, OP_HOLE, 0, NULL, len, diag);
+}
+
+int ingest_room(struct ingest_stream *st, u8 **ptr_ret, size_t *n_ret,
+		struct akin_diag *diag)
+{
+	int err;
+
+	err = need_batch(st, true, diag);
+	if (err)
+		return err;
+	*ptr_ret = st->filling->data + st->filling->len;
+	*n_ret = st->cap - st->filling->len;
+	return 0;
+}
+
+void ingest_filled(struct ingest_stream *st, size_t n)
+{
+	struct batch *b = st->filling;
+	struct op *op;
+
+	if (n == 0)
+		return;
+	akin_assert(b && n <= st->cap - b->len);
+	if (!st->data_open) {
+		op = &b->ops[b->nr_ops++];
+		memset(op, 0, sizeof(*op));
+		op->type = OP_DATA;
+		op->off = b->len;
+		st->data_open = true;
+	}
+	b->ops[b->nr_ops - 1].len += (u32)n;
+	b->len += (u32)n;
+	st->counts.bytes += n;
+	st->counts.bytes_data += n;
+}
+
+int ingest_write(struct ingest_stream *st, const void *data, size_t n,
+		 struct akin_diag *diag)
+{
+	const u8 *p = data;
+	size_t room;
+	u8 *to;
+	int err;
+
+	while (n) {
+		err = ingest_room(st, &to, &room, diag);
+		if (err)
+			return err;
+		room = room < n ? room : n;
+		memcpy(to, p, room);
+		ingest_filled(st, room);
+		p += room;
+		n -= room;
+	}
+	return 0;
+}
+
+int ingest_drain(struct ingest_stream *st, struct akin_diag *diag)
+{
+	int err;
+
+	err = submit(st, diag);
+	pthread_mutex_lock(&st->lock);
+	while (st->ready || st->busy)
+		pthread_cond_wait(&st->changed, &st->lock);
+	if (!err)
+		err = stream_error_locked(st, diag);
+	pthread_mutex_unlock(&st->lock);
+	return err;
+}
+
+void ingest_get_counts(struct ingest_stream *st, struct ingest_counts *out)
+{
+	pthread_mutex_lock(&st->lock);
+	*out = st->counts;
+	pthread_mutex_unlock(&st->lock);
+}
+
+int ingest_stream_close(struct ingest_stream *st, struct akin_diag *diag)
+{
+	int err, err2;
+
+	if (!st)
+		return 0;
+	err = ingest_drain(st, diag);
+	pthread_mutex_lock(&st->lock);
+	st->stop = true;
+	pthread_cond_broadcast(&st->changed);
+	pthread_mutex_unlock(&st->lock);
+	if (st->have_thread)
+		pthread_join(st->thread, NULL);
+	err2 = packer_close(&st->data_packer, diag);
+	if (!err)
+		err = err2;
+	err2 = packer_close(&st->meta_packer, diag);
+	if (!err)
+		err = err2;
+	stream_free(st);
+	return err;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by stream.c (feeding) and stream_process.c (what happens to a batch).
+ */
+#ifndef INGEST_STREAM_INTERNAL_H
+#define INGEST_STREAM_INTERNAL_H
+
+#include <pthread.h>
+
+#include "ingest/packer.h"
+#include "ingest/stream.h"
+
+enum op_type { OP_BEGIN, OP_DATA, OP_HOLE, OP_END, OP_MARK };
+
+struct op {
+	u8 type;
+	bool is_inline;		/* DATA: an object small enough for its node */
+	int what;		/* MARK */
+	u32 off, len;		/* DATA: in the batch's data */
+	u32 nr_chunks;		/* DATA: set by cutting */
+	u64 hole;
+	void *token;
+};
+
+/*
+ *	data:  [ headroom: chunk_max bytes ][ cap bytes ]
+ *	                       '--carry--'^ bytes of the first op
+ *
+ * What the cutter left of one batch is put in front of the next one's first
+ * bytes, so that cutting always sees contiguous memory.
+ */
+struct batch {
+	u8 *memory, *data;	/* data = memory + headroom */
+	u32 len;
+	struct op *ops;
+	u32 nr_ops;
+	struct batch *next;
+};
+
+/* Small objects bring several ops for few bytes: a batch ends with either. */
+#define BATCH_OPS 2048
+
+struct ingest_stream {
+	struct session *session;
+	struct depot *depot;
+	struct ingest_options opt;
+	u32 headroom, cap;
+
+	/* Feeder's side. */
+	struct batch *filling;
+	bool data_open;		/* last op is DATA and may be extended */
+
+	/* Between the two. */
+	pthread_mutex_t lock;	/* guards the queue, err, busy */
+	pthread_cond_t changed;
+	struct batch *free, *ready, **ready_tail;
+	bool stop, busy;
+	pthread_t thread;
+	bool have_thread;
+	int err;
+	struct akin_diag diag;
+	struct ingest_counts counts;	/* published after each batch */
+
+	/* Processor's side. */
+	struct chunk_scratch *cut_scratch;
+	struct hash_scratch *hash_scratch;
+	u8 *carry;
+	u32 carry_len;
+	bool object_fresh;	/* the open object has no entries yet */
+	u32 *lens;		/* one cut's lengths */
+	u32 max_lens;
+	struct hash_item *items;
+	struct fp *fps;
+	struct dir_hit *hits;
+	u32 nr_chunks, cap_chunks;
+	struct packer data_packer, meta_packer;
+	struct recipe_builder recipe;
+	struct hintset hint;
+	struct ingest_counts tally;
+};
+
+/* Process one batch; the batch is empty afterwards, also after an error. */
+int stream_process(struct ingest_stream *st, struct batch *b,
+		   struct akin_diag *diag) __must_check;
+/* Undelivered tokens of a batch. */
+void stream_drop_tokens(struct ingest_stream *st, struct batch *b, u32 from);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What happens to a batch: cut everything, fingerprint everything, look
+ * everything up, then walk the operations in order and store, build recipes
+ * and call back. Each step runs over the whole batch, so that vector lanes and
+ * prefetches are full whatever the sizes of the objects.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "ingest/stream_internal.h"
+
+static int need_chunks(struct ingest_stream *st, u32 more,
+		       struct akin_diag *diag)
+{
+	u32 cap = st->cap_chunks ? st->cap_chunks : 256;
+	void *p;
+
+	while (cap < st->nr_chunks + more)
+		cap *= 2;
+	if (cap == st->cap_chunks)
+		return 0;
+	p = mem_realloc(st->items, cap * sizeof(*st->items));
+	if (!p)
+		goto fail;
+	st->items = p;
+	p = mem_realloc(st->fps, cap * sizeof(*st->fps));
+	if (!p)
+		goto fail;
+	st->fps = p;
+	p = mem_realloc(st->hits, cap * sizeof(*st->hits));
+	if (!p)
+		goto fail;
+	st->hits = p;
+	st->cap_chunks = cap;
+	return 0;
+fail:
+	return diag_set(diag, -AKIN_E_nomem, "batch");
+}
+
+/* Cut one piece of contiguous data; what is left becomes the carry. */
+static int cut_data(struct ingest_stream *st, struct op *op, const u8 *data,
+		    bool final, struct akin_diag *diag)
+{
+	size_t nr, consumed, i;
+	int err;
+
+	err = chunker_cut(st->depot->chunker, st->cut_scratch, data, op->len,
+			  final, st->lens, st->max_lens, &nr, &consumed);
+	if (err)
+		return diag_set(diag, err, "cutting: %s", akin_strerror(err));
+	err = need_chunks(st, (u32)nr, diag);
+	if (err)
+		return err;
+	op->nr_chunks = (u32)nr;
+	for (i = 0; i < nr; i++) {
+		st->items[st->nr_chunks].data = data;
+		st->items[st->nr_chunks++].len = st->lens[i];
+		data += st->lens[i];
+	}
+	st->carry_len = (u32)(op->len - consumed);
+	akin_assert(st->carry_len <= st->headroom);
+	memcpy(st->carry, data, st->carry_len);
+	return 0;
+}
+
+/*
+ * Put the carry in front of the batch's first bytes, as an operation of its
+ * own if the first one is not data.
+ */
+static void prepend_carry(struct ingest_stream *st, struct batch *b)
+{
+	if (st->carry_len == 0)
+		return;
+	memcpy(b->data - st->carry_len, st->carry, st->carry_len);
+	if (b->nr_ops == 0 || b->ops[0].type != OP_DATA) {
+		akin_assert(b->nr_ops < BATCH_OPS + 1);
+		memmove(b->ops + 1, b->ops, b->nr_ops * sizeof(*b->ops));
+		memset(&b->ops[0], 0, sizeof(b->ops[0]));
+		b->ops[0].type = OP_DATA;
+		b->nr_ops++;
+	}
+	b->ops[0].off -= st->carry_len;	/* modulo 2^32: see op_data() */
+	b->ops[0].len += st->carry_len;
+	st->carry_len = 0;
+}
+
+static const u8 *op_data(const struct batch *b, const struct op *op)
+{
+	return b->data + (s32)op->off;
+}
+
+static int cut_all(struct ingest_stream *st, struct batch *b,
+		   struct akin_diag *diag)
+{
+	struct op *op;
+	bool fresh = st->object_fresh;
+	bool final;
+	u32 i;
+	int err;
+
+	st->nr_chunks = 0;
+	prepend_carry(st, b);
+	for (i = 0; i < b->nr_ops; i++) {
+		op = &b->ops[i];
+		if (op->type == OP_BEGIN)
+			fresh = true;
+		if (op->type == OP_HOLE)
+			fresh = false;
+		if (op->type != OP_DATA)
+			continue;
+		final = i + 1 < b->nr_ops;
+		op->is_inline = fresh && final && op->len <= RECIPE_INLINE_MAX &&
+				b->ops[i + 1].type == OP_END;
+		if (op->is_inline)
+			continue;
+		err = cut_data(st, op, op_data(b, op), final, diag);
+		if (err)
+			return err;
+		if (op->nr_chunks)
+			fresh = false;
+	}
+	st->object_fresh = fresh;
+	return 0;
+}
+
+/* Chunk @k of the batch: find or store, and into the recipe. */
+static int emit_chunk(struct ingest_stream *st, u32 k, struct akin_diag *diag)
+{
+	const struct hash_item *item = &st->items[k];
+	struct recipe_entry e = { .type = RECIPE_CHUNK, .len = item->len,
+				  .count = 1, .fp = st->fps[k] };
+	struct dir_hit *hit = &st->hits[k];
+	struct place at;
+	int err;
+
+	st->tally.chunks++;
+	/* An equal chunk may have been stored since the batch was looked up. */
+	if (!hit->container)
+		dircache_lookup(st->depot->dirs, &e.fp, 1, hit);
+	if (!hit->container || hit->len != item->len) {
+		err = packer_add(&st->data_packer, &e.fp, item->data,
+				 item->len, NULL, &at, diag);
+		if (err)
+			return err;
+		hit->container = at.container;
+		st->tally.chunks_new++;
+		st->tally.bytes_new += item->len;
+	}
+	return recipe_builder_add(&st->recipe, &e, hit->container, diag);
+}
+
+static int emit_data(struct ingest_stream *st, const struct batch *b,
+		     const struct op *op, u32 *k, struct akin_diag *diag)
+{
+	struct recipe_entry e = { .type = RECIPE_INLINE, .count = 1 };
+	u32 i;
+	int err = 0;
+
+	if (op->is_inline) {
+		e.len = op->len;
+		e.data = op_data(b, op);
+		return recipe_builder_add(&st->recipe, &e, 0, diag);
+	}
+	for (i = 0; !err && i < op->nr_chunks; i++)
+		err = emit_chunk(st, (*k)++, diag);
+	return err;
+}
+
+static int emit_end(struct ingest_stream *st, void *token,
+		    struct akin_diag *diag)
+{
+	struct content ct;
+	int err;
+
+	hintset_reset(&st->hint);
+	err = recipe_builder_finish(&st->recipe, &ct, &st->hint, diag);
+	if (err) {
+		if (st->opt.drop)
+			st->opt.drop(st->opt.ctx, 0, token);
+		return err;
+	}
+	if (!st->opt.object_done)
+		return 0;
+	return st->opt.object_done(st->opt.ctx, token, &ct, &st->hint.hint,
+				   diag);
+}
+
+static int emit_op(struct ingest_stream *st, const struct batch *b,
+		   const struct op *op, u32 *k, struct akin_diag *diag)
+{
+	struct recipe_entry hole = { .type = RECIPE_HOLE, .len = op->hole,
+				     .count = 1 };
+
+	switch (op->type) {
+	case OP_DATA:
+		return emit_data(st, b, op, k, diag);
+	case OP_HOLE:
+		return recipe_builder_add(&st->recipe, &hole, 0, diag);
+	case OP_END:
+		return emit_end(st, op->token, diag);
+	case OP_MARK:
+		return st->opt.mark(st->opt.ctx, op->what, op->token, diag);
+	default:
+		return 0;
+	}
+}
+
+void stream_drop_tokens(struct ingest_stream *st, struct batch *b, u32 from)
+{
+	for (; from < b->nr_ops; from++) {
+		if (st->opt.drop && (b->ops[from].type == OP_END ||
+				     b->ops[from].type == OP_MARK))
+			st->opt.drop(st->opt.ctx, b->ops[from].what,
+				     b->ops[from].token);
+	}
+	b->nr_ops = 0;
+	b->len = 0;
+}
+
+int stream_process(struct ingest_stream *st, struct batch *b,
+		   struct akin_diag *diag)
+{
+	u32 i = 0, k = 0;
+	int err;
+
+	err = cut_all(st, b, diag);
+	if (!err)
+		err = hasher_batch(st->depot->data_hasher, st->hash_scratch,
+				   st->items, st->nr_chunks, st->fps);
+	if (!err)
+		err = depot_find(st->depot, st->fps, st->nr_chunks, st->hits,
+				 diag);
+	while (!err && i < b->nr_ops)
+		err = emit_op(st, b, &b->ops[i++], &k, diag);
+	if (!err && session_checkpoint_due(st->session))
+		err = session_checkpoint(st->session, diag);
+	stream_drop_tokens(st, b, i);
+	return err;
+}
+
+int ingest_store_piece(void *ctx, const struct buf *bytes,
+		       const struct hint *hint, struct fp *fp_ret,
+		       u64 *container_ret, struct akin_diag *diag)
+{
+	struct ingest_stream *st = ctx;
+	struct dir_hit hit;
+	struct place at;
+	int err;
+
+	hasher_one(st->depot->meta_hasher, bytes->data, bytes->len, fp_ret);
+	err = depot_find(st->depot, fp_ret, 1, &hit, diag);
+	if (err)
+		return err;
+	if (!hit.container || hit.len != bytes->len) {
+		err = packer_add(&st->meta_packer, fp_ret, bytes->data,
+				 (u32)bytes->len, hint, &at, diag);
+		hit.container = at.container;
+	}
+	*container_ret = hit.container;
+	return err;
+}
