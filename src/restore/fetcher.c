@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fetcher: a ring of items, and the groups that the items in it want.
+ *
+ * A group is wanted once however many items point to it. Its worker pins the
+ * decoded bytes in the group cache; the last item that wants it unpins them,
+ * and the cache keeps them for as long as its budget allows.
+ */
+#include <pthread.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "recipe/recipe_reader.h"
+#include "restore/fetcher.h"
+
+/* Items ahead at most: what small files bring besides bytes. */
+#define RING_ITEMS 4096
+#define NR_BUCKETS 512
+
+enum item_type { ITEM_CHUNK, ITEM_HOLE, ITEM_INLINE, ITEM_FAILED, ITEM_MARK };
+
+/* A group on its way, wanted by @wanted items. */
+struct wanted_group {
+	struct work work;
+	struct fetcher *f;
+	u64 container;
+	u32 index;
+	u32 wanted;
+	u64 bytes;		/* what it counts in the window */
+	bool ready;		/* under f->lock */
+	int err;
+	struct akin_diag diag;
+	const struct group_data *data;
+	struct wanted_group *chain;
+};
+
+struct item {
+	u8 type;
+	int what;		/* MARK */
+	u64 len, count;		/* CHUNK: count repetitions */
+	u32 raw_off;
+	struct wanted_group *group;
+	void *token;		/* MARK */
+	u8 *bytes;		/* INLINE, owned */
+	int err;		/* FAILED */
+	struct akin_diag *why;	/* FAILED, owned */
+};
+
+struct fetcher {
+	struct depot *depot;
+	struct decoder *dec;
+	struct fetcher_options opt;
+	struct item *ring;
+	u32 first, nr;
+	u64 window;		/* bytes of the groups wanted now */
+	struct wanted_group *buckets[NR_BUCKETS];
+	pthread_mutex_t lock;	/* guards ready, err, diag, data of groups */
+	pthread_cond_t ready;
+	struct fp *fps;		/* of one leaf */
+	struct dir_hit *hits;
+};
+
+int fetcher_new(struct depot *d, struct decoder *dec,
+		const struct fetcher_options *opt, struct fetcher **out,
+		struct akin_diag *diag)
+{
+	struct fetcher *f = mem_zalloc(sizeof(*f));
+
+	if (!f)
+		return diag_set(diag, -AKIN_E_nomem, "reader");
+	f->depot = d;
+	f->dec = dec;
+	f->opt = *opt;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->ready, NULL);
+	f->ring = mem_calloc(RING_ITEMS, sizeof(*f->ring));
+	f->fps = mem_calloc(RECIPE_LEAF_MAX, sizeof(*f->fps));
+	f->hits = mem_calloc(RECIPE_LEAF_MAX, sizeof(*f->hits));
+	if (!f->ring || !f->fps || !f->hits) {
+		fetcher_free(f);
+		return diag_set(diag, -AKIN_E_nomem, "reader");
+	}
+	*out = f;
+	return 0;
+}
+
+static struct wanted_group **bucket(struct fetcher *f, u64 container,
+				    u32 index)
+{
+	u64 h = container * 0x9e3779b97f4a7c15ull + index;
+
+	return &f->buckets[(h ^ h >> 32) % NR_BUCKETS];
+}
+
+static void fetch_one(struct work *work, void *thread_ctx)
+{
+	struct wanted_group *g = container_of(work, struct wanted_group, work);
+	struct fetcher *f = g->f;
+	const struct group_data *data = NULL;
+	struct akin_diag diag = { 0 };
+	int err;
+
+	err = groupcache_get(f->depot->groups, thread_ctx, g->container,
+			     g->index, &data, &diag);
+	pthread_mutex_lock(&f->lock);
+	g->err = err;
+	if (err)
+		g->diag = diag;
+	g->data = data;
+	g->ready = true;
+	pthread_cond_broadcast(&f->ready);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* Find or start group @index; NULL: out of memory. */
+static struct wanted_group *want(struct fetcher *f, u64 container, u32 index,
+				 u64 bytes)
+{
+	struct wanted_group **b = bucket(f, container, index), *g;
+
+	for (g = *b; g; g = g->chain) {
+		if (g->container == container && g->index == index) {
+			g->wanted++;
+			return g;
+		}
+	}
+	g = mem_zalloc(sizeof(*g));
+	if (!g)
+		return NULL;
+	g->f = f;
+	g->container = container;
+	g->index = index;
+	g->wanted = 1;
+	g->bytes = bytes;
+	g->work.run = fetch_one;
+	g->chain = *b;
+	*b = g;
+	f->window += bytes;
+	workers_queue(f->depot->workers, &g->work);
+	return g;
+}
+
+static void wait_ready(struct fetcher *f, struct wanted_group *g)
+{
+	pthread_mutex_lock(&f->lock);
+	while (!g->ready)
+		pthread_cond_wait(&f->ready, &f->lock);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void unwant(struct fetcher *f, struct wanted_group *g)
+{
+	struct wanted_group **at;
+
+	if (--g->wanted > 0)
+		return;
+	wait_ready(f, g);
+	at = bucket(f, g->container, g->index);
+	while (*at != g)
+		at = &(*at)->chain;
+	*at = g->chain;
+	f->window -= g->bytes;
+	if (g->data)
+		groupcache_put(f->depot->groups, g->data);
+	mem_free(g);
+}
+
+static void item_release(struct fetcher *f, struct item *it)
+{
+	if (it->group)
+		unwant(f, it->group);
+	mem_free(it->bytes);
+	mem_free(it->why);
+	memset(it, 0, sizeof(*it));
+}
+
+void fetcher_free(struct fetcher *f)
+{
+	struct item *it;
+
+	if (!f)
+		return;
+	for (; f->nr > 0; f->nr--) {
+		it = &f->ring[f->first];
+		if (it->type == ITEM_MARK && f->opt.drop)
+			f->opt.drop(f->opt.ctx, it->what, it->token);
+		item_release(f, it);
+		f->first = (f->first + 1) % RING_ITEMS;
+	}
+	pthread_cond_destroy(&f->ready);
+	pthread_mutex_destroy(&f->lock);
+	mem_free(f->ring);
+	mem_free(f->fps);
+	mem_free(f->hits);
+	mem_free(f);
+}
+
+static int emit_chunk(struct fetcher *f, struct item *it,
+		      struct akin_diag *diag)
+{
+	struct wanted_group *g = it->group;
+	u64 i;
+	int err = 0;
+
+	wait_ready(f, g);
+	if (g->err)
+		return f->opt.data(f->opt.ctx, NULL, it->len * it->count,
+				   g->err, &g->diag, diag);
+	/* The directory promised it; the group agreed with the directory. */
+	akin_assert(it->raw_off + it->len <= g->data->raw_len);
+	for (i = 0; !err && i < it->count; i++)
+		err = f->opt.data(f->opt.ctx, g->data->raw + it->raw_off,
+				  it->len, 0, NULL, diag);
+	return err;
+}
+
+static int emit_first(struct fetcher *f, struct akin_diag *diag)
+{
+	struct item it = f->ring[f->first];
+	int err;
+
+	memset(&f->ring[f->first], 0, sizeof(it));
+	f->first = (f->first + 1) % RING_ITEMS;
+	f->nr--;
+	switch (it.type) {
+	case ITEM_CHUNK:
+		err = emit_chunk(f, &it, diag);
+		break;
+	case ITEM_HOLE:
+		err = f->opt.hole(f->opt.ctx, it.len, diag);
+		break;
+	case ITEM_INLINE:
+		err = f->opt.data(f->opt.ctx, it.bytes, it.len, 0, NULL,
+				  diag);
+		break;
+	case ITEM_FAILED:
+		err = f->opt.data(f->opt.ctx, NULL, it.len * it.count, it.err,
+				  it.why, diag);
+		break;
+	default:
+		err = f->opt.mark(f->opt.ctx, it.what, it.token, diag);
+		break;
+	}
+	item_release(f, &it);
+	return err;
+}
+
+/* Emit until an item fits, and (if anything is out) the window does. */
+static int make_room(struct fetcher *f, struct akin_diag *diag)
+{
+	int err = 0;
+
+	while (!err && (f->nr == RING_ITEMS ||
+			(f->nr > 0 && f->window > f->opt.window_bytes)))
+		err = emit_first(f, diag);
+	return err;
+}
+
+static int push(struct fetcher *f, struct item *it, struct akin_diag *diag)
+{
+	int err = make_room(f, diag);
+
+	if (err) {
+		item_release(f, it);
+		return err;
+	}
+	f->ring[(f->first + f->nr++) % RING_ITEMS] = *it;
+	return 0;
+}
+
+int fetcher_mark(struct fetcher *f, int what, void *token,
+		 struct akin_diag *diag)
+{
+	struct item it = { .type = ITEM_MARK, .what = what, .token = token };
+	int err = push(f, &it, diag);
+
+	if (err && f->opt.drop)
+		f->opt.drop(f->opt.ctx, what, token);
+	return err;
+}
+
+int fetcher_drain(struct fetcher *f, struct akin_diag *diag)
+{
+	int err = 0;
+
+	while (!err && f->nr > 0)
+		err = emit_first(f, diag);
+	return err;
+}
+
+static int push_failed(struct fetcher *f, u64 len, u64 count, int err,
+		       const struct akin_diag *why, struct akin_diag *diag)
+{
+	struct item it = { .type = ITEM_FAILED, .len = len, .count = count,
+			   .err = err };
+
+	it.why = mem_dup(why, sizeof(*why));
+	if (!it.why)
+		return diag_set(diag, -AKIN_E_nomem, "reader");
+	return push(f, &it, diag);
+}
+
+/* A located chunk, @skip bytes of it already passed, at most @left wanted. */
+static int push_chunk(struct fetcher *f, const struct recipe_entry *e,
+		      const struct dir_hit *at, u64 skip, u64 left,
+		      struct akin_diag *diag)
+{
+	struct item it = { .type = ITEM_CHUNK, .len = e->len,
+			   .count = e->count };
+	struct akin_diag why = { 0 };
+	struct chunk_spot spot;
+	int err;
+
+	err = depot_spot(f->depot, at, &e->fp, &spot, &why);
+	if (!err && spot.len != e->len)
+		err = diag_set(&why, -AKIN_E_bad_length,
+			       "container %llu: entry %u has another length",
+			       (unsigned long long)at->container, at->entry);
+	if (err)
+		return push_failed(f, min_u64(left, recipe_entry_bytes(e) -
+					      skip), 1, err, &why, diag);
+	err = make_room(f, diag);
+	if (err)
+		return err;
+	it.raw_off = spot.raw_off;
+	if (skip || left < recipe_entry_bytes(e)) {
+		/* A part of one repetition; the caller comes back for more. */
+		it.raw_off += (u32)(skip % e->len);
+		it.len = min_u64(left, e->len - skip % e->len);
+		it.count = 1;
+	}
+	it.group = want(f, at->container, spot.group, spot.group_raw);
+	if (!it.group)
+		return diag_set(diag, -AKIN_E_nomem, "reader");
+	return push(f, &it, diag);
+}
+
+/* One entry, from @skip on, at most @left bytes. */
+static int push_entry(struct fetcher *f, const struct recipe_entry *e,
+		      const struct dir_hit *at, const struct akin_diag *why,
+		      u64 skip, u64 left, struct akin_diag *diag)
+{
+	struct item it = { 0 };
+	u64 n;
+	int err = 0;
+
+	it.len = min_u64(recipe_entry_bytes(e) - skip, left);
+	if (e->type == RECIPE_HOLE) {
+		it.type = ITEM_HOLE;
+		return push(f, &it, diag);
+	}
+	if (e->type == RECIPE_INLINE) {
+		it.type = ITEM_INLINE;
+		it.bytes = mem_dup(e->data + skip, it.len);
+		if (!it.bytes)
+			return diag_set(diag, -AKIN_E_nomem, "reader");
+		return push(f, &it, diag);
+	}
+	if (!at->container)
+		return push_failed(f, it.len, 1, why->code ? why->code :
+				   -AKIN_E_fp_unknown, why, diag);
+	if (!skip && it.len == recipe_entry_bytes(e))
+		return push_chunk(f, e, at, 0, left, diag);
+	for (left = it.len; !err && left > 0; left -= n, skip += n) {
+		n = min_u64(left, e->len - skip % e->len);
+		err = push_chunk(f, e, at, skip, n, diag);
+	}
+	return err;
+}
+
+/* Locate the chunks of some entries of one leaf; missing ones stay missing. */
+static int locate(struct fetcher *f, const struct recipe_entry *e, u32 nr,
+		  const struct hint *hint, struct akin_diag *why,
+		  struct akin_diag *diag)
+{
+	u32 i, n = 0;
+	int err;
+
+	for (i = 0; i < nr; i++) {
+		if (e[i].type == RECIPE_CHUNK || e[i].type == RECIPE_REPEAT)
+			f->fps[n++] = e[i].fp;
+	}
+	if (n == 0)
+		return 0;
+	err = depot_locate(f->depot, hint, f->fps, n, f->hits, why);
+	if (err && akin_error_class(err) != AKIN_CLASS_CORRUPT)
+		return diag_set(diag, err, "%s", why->text);
+	return 0;
+}
+
+static int push_leaf(struct fetcher *f, const struct recipe_entry *e, u32 nr,
+		     const struct hint *hint, u64 *skip, u64 *left,
+		     struct akin_diag *diag)
+{
+	struct akin_diag why = { 0 };
+	u32 i, k = 0;
+	u64 n;
+	int err;
+
+	err = locate(f, e, nr, hint, &why, diag);
+	for (i = 0; !err && i < nr && *left > 0; i++) {
+		n = min_u64(recipe_entry_bytes(&e[i]) - *skip, *left);
+		err = push_entry(f, &e[i], &f->hits[k], &why, *skip, *left,
+				 diag);
+		if (e[i].type == RECIPE_CHUNK || e[i].type == RECIPE_REPEAT)
+			k++;
+		*left -= n;
+		*skip = 0;
+	}
+	return err;
+}
+
+int fetcher_content(struct fetcher *f, const struct content *ct,
+		    const struct hint *hint, u64 off, u64 len,
+		    struct akin_diag *diag)
+{
+	const struct recipe_entry *e;
+	const struct hint *leaf_hint;
+	struct akin_diag why = { 0 };
+	struct recipe_reader *r;
+	u64 skip = 0;
+	u32 nr;
+	int err, more = 0;
+
+	err = recipe_reader_open(f->depot, f->dec, ct, hint, &r, diag);
+	if (err)
+		return err;
+	len = off >= ct->bytes ? 0 : min_u64(len, ct->bytes - off);
+	if (off)
+		err = recipe_reader_seek(r, off, &skip, &why);
+	while (!err && len > 0) {
+		more = recipe_reader_next(r, &e, &nr, &leaf_hint, &why);
+		if (more <= 0)
+			break;
+		err = push_leaf(f, e, nr, leaf_hint, &skip, &len, diag);
+	}
+	recipe_reader_close(r);
+	/* The recipe itself is damaged: what is left of the file is missing. */
+	if (!why.code && !err && more == 0 && len > 0)
+		diag_set(&why, -AKIN_E_bad_length,
+			 "the recipe ends before the content does");
+	if (why.code && (!err || err == why.code))
+		err = push_failed(f, len, 1, why.code, &why, diag);
+	return err;
+}
