@@ -21,8 +21,23 @@ asan:
 	@$(MAKE) B=build-asan MESON_ARGS="-Db_sanitize=address,undefined -Ddcheck=true" all
 	@meson test -C build-asan --print-errorlogs
 
+# FUZZ_SECONDS for each target; findings and new seeds stay in build-fuzz.
+FUZZ_SECONDS ?= 60
+fuzz:
+	@test -f build-fuzz/build.ninja || CC=clang meson setup build-fuzz \
+		-Dfuzzer=true -Db_lundef=false $(MESON_ARGS) >/dev/null
+	@ninja -C build-fuzz
+	@set -e; for t in build-fuzz/tests/fuzz/fuzz_*_lf; do \
+		n=$${t##*/fuzz_}; n=$${n%_lf}; echo "fuzz $$n"; \
+		mkdir -p build-fuzz/corpus/$$n build-fuzz/findings; \
+		$$t -max_total_time=$(FUZZ_SECONDS) -verbosity=0 \
+			-print_final_stats=1 \
+			-artifact_prefix=build-fuzz/findings/$$n- \
+			build-fuzz/corpus/$$n tests/fuzz/corpus/$$n; \
+	done
+
 tsan:
 	@$(MAKE) B=build-tsan MESON_ARGS="-Db_sanitize=thread" all
 	@meson test -C build-tsan --print-errorlogs --suite unit
 
-.PHONY: all check lint asan tsan
+.PHONY: all check lint asan tsan fuzz

@@ -22,6 +22,7 @@
 struct format_case {
 	const char *name;	/* of tests/golden/NAME.hex */
 	const char *doc;	/* docs/format/DOC shows it */
+	const char *fuzz;	/* tests/fuzz/corpus/FUZZ/NAME is it */
 	int (*encode)(struct buf *out);
 	/* If @data is accepted, its encoding is appended to @again. */
 	int (*decode)(const u8 *data, size_t len, struct buf *again);

@@ -4,7 +4,8 @@
  * bytes, round trips, damage, truncation, hostile values under a right
  * checksum, memory that runs out.
  *
- * AKIN_GOLDEN_WRITE=1 writes tests/golden/NAME.hex instead of comparing.
+ * AKIN_GOLDEN_WRITE=1 writes tests/golden/NAME.hex instead of comparing, and the
+ * same bytes as seeds of the fuzzers.
  */
 #include "testlib.h"
 
@@ -39,7 +40,7 @@ static char *read_text(const char *path)
 	return (char *)b.data;
 }
 
-static void write_text(const char *path, const struct buf *text)
+static void write_file(const char *path, const struct buf *text)
 {
 	FILE *f = fopen(path, "w");
 
@@ -64,7 +65,12 @@ static void test_golden_bytes(void **state)
 			       format_cases[i].name);
 		source_path(path, sizeof(path), "tests/golden/", file);
 		if (getenv("AKIN_GOLDEN_WRITE")) {
-			write_text(path, &text);
+			write_file(path, &text);
+			(void)snprintf(file, sizeof(file), "corpus/%s/%s",
+				       format_cases[i].fuzz,
+				       format_cases[i].name);
+			source_path(path, sizeof(path), "tests/fuzz/", file);
+			write_file(path, &b);
 			continue;
 		}
 		buf_put_u8(&text, 0);
