@@ -128,12 +128,22 @@ static inline u64 fold(u64 a, u64 b)
 	return (u64)product ^ (u64)(product >> 64);
 }
 
+/* get_le64 where it counts: not every compiler makes that one load. */
+static inline u64 load_le64(const u8 *p)
+{
+	u64 v;
+
+	memcpy(&v, p, sizeof(v));
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ?
+		v : __builtin_bswap64(v);
+}
+
 /* The window that ends with *last. */
 static inline u64 window_hash(const u64 k[6], const u8 *last)
 {
 	const u8 *p = last - (CHUNK_WINDOW - 1);
-	u64 a = fold(get_le64(p) ^ k[0], get_le64(p + 8) ^ k[1]);
-	u64 b = fold(get_le64(p + 16) ^ k[2], get_le64(p + 24) ^ k[3]);
+	u64 a = fold(load_le64(p) ^ k[0], load_le64(p + 8) ^ k[1]);
+	u64 b = fold(load_le64(p + 16) ^ k[2], load_le64(p + 24) ^ k[3]);
 
 	return fold(a ^ k[4], b ^ k[5]);
 }
