@@ -55,18 +55,23 @@ static inline u16 get_le16(const void *p)
 	return (u16)(b[0] | b[1] << 8);
 }
 
+/* Loads, not shifts: compilers assemble wide numbers from single bytes. */
 static inline u32 get_le32(const void *p)
 {
-	const u8 *b = p;
+	u32 v;
 
-	return b[0] | (u32)b[1] << 8 | (u32)b[2] << 16 | (u32)b[3] << 24;
+	memcpy(&v, p, sizeof(v));
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v :
+							    __builtin_bswap32(v);
 }
 
 static inline u64 get_le64(const void *p)
 {
-	const u8 *b = p;
+	u64 v;
 
-	return get_le32(b) | (u64)get_le32(b + 4) << 32;
+	memcpy(&v, p, sizeof(v));
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v :
+							    __builtin_bswap64(v);
 }
 
 static inline void put_le16(void *p, u16 v)
@@ -79,14 +84,14 @@ static inline void put_le16(void *p, u16 v)
 
 static inline void put_le32(void *p, u32 v)
 {
-	put_le16(p, (u16)v);
-	put_le16((u8 *)p + 2, (u16)(v >> 16));
+	v = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap32(v);
+	memcpy(p, &v, sizeof(v));
 }
 
 static inline void put_le64(void *p, u64 v)
 {
-	put_le32(p, (u32)v);
-	put_le32((u8 *)p + 4, (u32)(v >> 32));
+	v = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap64(v);
+	memcpy(p, &v, sizeof(v));
 }
 
 /* Keyed BLAKE3-256 (or SHA-256) of a chunk's bytes. */
