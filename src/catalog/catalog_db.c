@@ -496,6 +496,18 @@ static void busy_hint(struct catalog *c, struct akin_diag *diag)
 		diag_hint(diag, "at work now: %s", text);
 }
 
+/*
+ * The end of every transaction, committed or not. A connection that has seen
+ * an error may hold locks that it cannot drop otherwise.
+ */
+static void finish(struct catalog *c)
+{
+	rollback(c);
+	if (c->reopen)
+		catalog_disconnect(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
 static int start(struct catalog *c, enum catalog_stmt how,
 		 struct akin_diag *diag)
 {
@@ -528,7 +540,7 @@ int catalog_txn_begin(struct catalog *c, struct akin_diag *diag)
 	rollback(c);
 	if (err == -AKIN_E_busy)
 		busy_hint(c, diag);
-	pthread_mutex_unlock(&c->lock);
+	finish(c);
 	return err;
 }
 
@@ -542,7 +554,7 @@ int catalog_txn_end(struct catalog *c, int err, struct akin_diag *diag)
 		rollback(c);
 	if (err == -AKIN_E_busy)
 		busy_hint(c, diag);
-	pthread_mutex_unlock(&c->lock);
+	finish(c);
 	return err;
 }
 
@@ -566,7 +578,7 @@ int catalog_read_begin(struct catalog *c, struct akin_diag *diag)
 	rollback(c);
 	if (err == -AKIN_E_busy)
 		busy_hint(c, &d);
-	pthread_mutex_unlock(&c->lock);
+	finish(c);
 	(void)diag_set(diag, err, "%s", d.text);
 	if (d.hint[0])
 		diag_hint(diag, "%s", d.hint);
@@ -575,8 +587,7 @@ int catalog_read_begin(struct catalog *c, struct akin_diag *diag)
 
 void catalog_read_end(struct catalog *c)
 {
-	rollback(c);	/* nothing was changed */
-	pthread_mutex_unlock(&c->lock);
+	finish(c);	/* nothing was changed */
 }
 
 /* Rows --------------------------------------------------------------------*/

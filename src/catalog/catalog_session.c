@@ -382,8 +382,8 @@ static int commit_locked(struct catalog *c, u64 session,
 static void refill(struct catalog *c)
 {
 	pthread_mutex_lock(&c->lock);
-	if (!c->reopen && catalog_refill(c, NULL))
-		c->reopen = true;
+	if (c->db && catalog_refill(c, NULL))
+		catalog_disconnect(c);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -43,11 +43,12 @@ void case_session(struct catalog_session *out, const char *key)
 	snprintf(out->paths_key, sizeof(out->paths_key), "%s", key);
 }
 
-void case_snapshot(struct snapshot *out, const struct catalog_session *s)
+void case_snapshot(struct snapshot *out, const struct catalog_session *s,
+		   bool large)
 {
 	static char host[] = "host", user[] = "user", command[] = "akin";
-	static char path[] = "/home";
-	static char *paths[] = { path };
+	static char path[] = "/home", long_path[58000];
+	static char *paths[] = { path, long_path, long_path };
 
 	memset(out, 0, sizeof(*out));
 	out->pool = case_pool;
@@ -59,7 +60,8 @@ void case_snapshot(struct snapshot *out, const struct catalog_session *s)
 	out->user = user;
 	out->command = command;
 	out->paths = paths;
-	out->nr_paths = 1;
+	out->nr_paths = large ? 3 : 1;
+	memset(long_path, 'x', sizeof(long_path) - 1);
 }
 
 static void fill_container(const struct case_backup *b, u32 i,
@@ -101,7 +103,7 @@ static int commit(struct catalog *c, struct case_backup *b,
 	struct snapshot snapshot;
 	u64 txn;
 
-	case_snapshot(&snapshot, &b->session);
+	case_snapshot(&snapshot, &b->session, b->large);
 	return catalog_commit(c, b->session.number, delta, &snapshot, &txn,
 			      diag);
 }

@@ -19,13 +19,16 @@ int case_open(struct disk *d, bool read_only, struct catalog **out,
 
 /* A session of host and paths called @key. */
 void case_session(struct catalog_session *out, const char *key);
-/* The snapshot that @s may commit; its strings are static. */
-void case_snapshot(struct snapshot *out, const struct catalog_session *s);
+/* The snapshot that @s may commit; its strings are static. With @large its
+ * record takes 28 pages. */
+void case_snapshot(struct snapshot *out, const struct catalog_session *s,
+		   bool large);
 
 /* One scripted backup: begin, reserve twice, two checkpoints, commit. */
 enum { CASE_STEPS = 6 };
 struct case_backup {
 	const char *key;
+	bool large;		/* the snapshot */
 	struct catalog_session session;
 	u64 first_container, first_run;
 };

@@ -303,7 +303,7 @@ static void test_impossible_requests(void **state)
 				      &e.diag), -AKIN_E_sequence);
 	must_fail(&e, catalog_reserve(e.c, 0, NUMBER_CONTAINER, 1, &n,
 				      &e.diag), -AKIN_E_usage);
-	case_snapshot(&s, &b.session);
+	case_snapshot(&s, &b.session, false);
 	s.number++;
 	must_fail(&e, catalog_commit(e.c, 1, &delta, &s, &n, &e.diag),
 		  -AKIN_E_usage);
@@ -522,7 +522,7 @@ static void test_many_snapshots(void **state)
 		case_session(&in, "a");
 		must(&e, catalog_session_begin(e.c, &in, NULL, NULL, &s,
 					       &e.diag));
-		case_snapshot(&snap, &s);
+		case_snapshot(&snap, &s, false);
 		must(&e, catalog_commit(e.c, s.number, &none, &snap, &txn,
 					&e.diag));
 		assert_int_equal(txn, 2 * i);
