@@ -40,6 +40,25 @@ void format_run_name(u64 number, char out[FORMAT_NAME_MAX]);
 /* "snapshots/0000000000000007" */
 void format_snapshot_name(u64 number, char out[FORMAT_NAME_MAX]);
 
+/* What a file may be; for tools that are given any. */
+enum format_kind {
+	FORMAT_UNKNOWN = 0,
+	FORMAT_SUPER,
+	FORMAT_CONTAINER,
+	FORMAT_DIRECTORY,	/* cut out of its container */
+	FORMAT_RUN,
+	FORMAT_SNAPSHOT,
+	FORMAT_PIECE,		/* leaf or node of a recipe */
+	FORMAT_LISTING,		/* tree records */
+};
+/*
+ * By magics alone, so a damaged structure is still recognised: of a superblock
+ * either copy's, of a container the header's or the footer's. Pieces and
+ * listings have too little of a magic and must decode in front. @data may be
+ * the first and last bytes of a larger file, 8 KiB at least.
+ */
+enum format_kind format_recognize(const void *data, size_t len);
+
 /*
  * A hint: the containers in which the children of a stored piece of metadata
  * live. Never believed, only tried first. Sorted, without duplicates.

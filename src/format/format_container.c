@@ -19,8 +19,8 @@
 #include "format/format_container.h"
 #include "format/format_internal.h"
 
-static const u8 header_magic[FORMAT_MAGIC_BYTES] = "AKINCON";
-static const u8 footer_magic[FORMAT_MAGIC_BYTES] = "AKINFOO";
+static const u8 header_magic[FORMAT_MAGIC_BYTES] = FORMAT_MAGIC_HEADER;
+static const u8 footer_magic[FORMAT_MAGIC_BYTES] = FORMAT_MAGIC_FOOTER;
 
 struct container_header_disk {
 	u8   magic[8];		/* +0x00  "AKINCON\0"                   */

@@ -29,7 +29,8 @@
 #include "format/format_container.h"
 #include "format/format_internal.h"
 
-static const u8 directory_magic[FORMAT_MAGIC_BYTES] = "AKINDIR";
+static const u8 directory_magic[FORMAT_MAGIC_BYTES] =
+	FORMAT_MAGIC_DIRECTORY;
 
 struct directory_disk {
 	u8   magic[8];		/* +0x00  "AKINDIR\0"                   */

@@ -14,6 +14,13 @@
 #include "format/format.h"
 
 #define FORMAT_MAGIC_BYTES 8
+/* With the NUL that ends them: eight bytes. */
+#define FORMAT_MAGIC_HEADER "AKINCON"
+#define FORMAT_MAGIC_FOOTER "AKINFOO"
+#define FORMAT_MAGIC_DIRECTORY "AKINDIR"
+#define FORMAT_MAGIC_SUPER "AKINSUP"
+#define FORMAT_MAGIC_SNAPSHOT "AKINSNA"
+#define FORMAT_MAGIC_RUN "AKINRUN"
 #define FORMAT_CHECKSUM_BYTES 8
 
 /* XXH3-64; the seeded one binds a structure to what the seed stands for. */

@@ -31,7 +31,7 @@
 #include "format/format_internal.h"
 #include "format/format_run.h"
 
-static const u8 run_magic[FORMAT_MAGIC_BYTES] = "AKINRUN";
+static const u8 run_magic[FORMAT_MAGIC_BYTES] = FORMAT_MAGIC_RUN;
 static const u8 page_magic[4] = "AKRP";
 
 /* 2^40 pages are 4 PiB: no sum of positions and lengths below overflows. */

@@ -25,7 +25,8 @@
 #include "format/format_internal.h"
 #include "format/format_snapshot.h"
 
-static const u8 snapshot_magic[FORMAT_MAGIC_BYTES] = "AKINSNA";
+static const u8 snapshot_magic[FORMAT_MAGIC_BYTES] =
+	FORMAT_MAGIC_SNAPSHOT;
 
 struct snapshot_disk {
 	u8   magic[8];		/* +0x00  "AKINSNA\0"                   */

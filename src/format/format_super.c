@@ -21,7 +21,7 @@
 #include "format/format_internal.h"
 #include "format/format_super.h"
 
-static const u8 super_magic[FORMAT_MAGIC_BYTES] = "AKINSUP";
+static const u8 super_magic[FORMAT_MAGIC_BYTES] = FORMAT_MAGIC_SUPER;
 
 struct super_key_disk {
 	u8   kind;		/* +0x00  enum super_key_kind           */
