@@ -76,6 +76,10 @@ int session_checkpoint(struct session *s, struct akin_diag *diag)
  */
 int session_commit(struct session *s, struct snapshot *snap,
 		   struct akin_diag *diag) __must_check;
+/* After the commit: merge index runs whose tiers are full. Its failure costs
+ * lookups, nothing else. */
+int session_merge_runs(struct session *s, struct akin_diag *diag)
+	__must_check;
 /* Without a snapshot; @keep: checkpoint what is sealed for the next run. */
 int session_end(struct session *s, bool keep, struct akin_diag *diag);
 /* After commit, end or an error; NULL is fine. */

@@ -305,6 +305,30 @@ int session_commit(struct session *s, struct snapshot *snap,
 	return err;
 }
 
+int session_merge_runs(struct session *s, struct akin_diag *diag)
+{
+	struct catalog_delta delta = { 0 };
+	struct index_changes ch = { 0 };
+	struct catalog_run *runs = NULL;
+	int err;
+
+	err = index_merge(s->depot->index, NULL, NULL, &ch, diag);
+	if (!err && ch.nr_added + ch.nr_dead > 0) {
+		err = fill_runs(&ch, s->info.number, &runs, diag);
+		delta.runs = runs;
+		delta.nr_runs = ch.nr_added;
+		delta.dead_runs = ch.dead;
+		delta.nr_dead_runs = ch.nr_dead;
+		if (!err)
+			err = catalog_replace_runs(s->catalog, &delta, diag);
+		if (!err)
+			err = index_merged(s->depot->index, &ch, diag);
+	}
+	mem_free(runs);
+	index_changes_release(&ch);
+	return err;
+}
+
 int session_end(struct session *s, bool keep, struct akin_diag *diag)
 {
 	int err;

@@ -30,6 +30,7 @@ struct ingest_counts {
 struct ingest_options {
 	size_t batch_bytes;	/* 0: a default */
 	bool threaded;
+	bool dry_run;		/* count what would be new; store nothing */
 	/* An object has ended. @ct and @hint are borrowed during the call. */
 	int (*object_done)(void *ctx, void *token, const struct content *ct,
 			   const struct hint *hint, struct akin_diag *diag);

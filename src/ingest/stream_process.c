@@ -123,6 +123,47 @@ static int cut_all(struct ingest_stream *st, struct batch *b,
 	return 0;
 }
 
+/* A container that does not exist: where a dry run's new chunks "are". */
+#define DRY_CONTAINER (((u64)1 << 48) - 1)
+
+/* *at: where the chunk would be; new ones are remembered in memory only. */
+static int pretend(struct ingest_stream *st, const struct fp *fp, bool *new_ret,
+		   struct akin_diag *diag)
+{
+	struct place at;
+	int err;
+
+	err = index_lookup(st->depot->index, fp, 1, &at, diag);
+	*new_ret = !err && at.container != DRY_CONTAINER;
+	if (err || !*new_ret)
+		return err;
+	at.container = DRY_CONTAINER;
+	at.entry = 0;
+	return index_add(st->depot->index, fp, &at, diag);
+}
+
+/* A chunk that is nowhere yet. */
+static int store_chunk(struct ingest_stream *st, const struct fp *fp,
+		       const struct hash_item *item, u64 *container_ret,
+		       struct akin_diag *diag)
+{
+	bool is_new = true;
+	struct place at;
+	int err;
+
+	if (st->opt.dry_run)
+		err = pretend(st, fp, &is_new, diag);
+	else
+		err = packer_add(&st->data_packer, fp, item->data, item->len,
+				 NULL, &at, diag);
+	if (err)
+		return err;
+	*container_ret = st->opt.dry_run ? 0 : at.container;
+	st->tally.chunks_new += is_new;
+	st->tally.bytes_new += is_new ? item->len : 0;
+	return 0;
+}
+
 /* Chunk @k of the batch: find or store, and into the recipe. */
 static int emit_chunk(struct ingest_stream *st, u32 k, struct akin_diag *diag)
 {
@@ -130,7 +171,6 @@ static int emit_chunk(struct ingest_stream *st, u32 k, struct akin_diag *diag)
 	struct recipe_entry e = { .type = RECIPE_CHUNK, .len = item->len,
 				  .count = 1, .fp = st->fps[k] };
 	struct dir_hit *hit = &st->hits[k];
-	struct place at;
 	int err;
 
 	st->tally.chunks++;
@@ -138,13 +178,9 @@ static int emit_chunk(struct ingest_stream *st, u32 k, struct akin_diag *diag)
 	if (!hit->container)
 		dircache_lookup(st->depot->dirs, &e.fp, 1, hit);
 	if (!hit->container || hit->len != item->len) {
-		err = packer_add(&st->data_packer, &e.fp, item->data,
-				 item->len, NULL, &at, diag);
+		err = store_chunk(st, &e.fp, item, &hit->container, diag);
 		if (err)
 			return err;
-		hit->container = at.container;
-		st->tally.chunks_new++;
-		st->tally.bytes_new += item->len;
 	}
 	return recipe_builder_add(&st->recipe, &e, hit->container, diag);
 }
@@ -251,7 +287,9 @@ int ingest_store_piece(void *ctx, const struct buf *bytes,
 	err = depot_find(st->depot, fp_ret, 1, &hit, diag);
 	if (err)
 		return err;
-	if (!hit.container || hit.len != bytes->len) {
+	if (st->opt.dry_run) {
+		hit.container = 0;
+	} else if (!hit.container || hit.len != bytes->len) {
 		err = packer_add(&st->meta_packer, fp_ret, bytes->data,
 				 (u32)bytes->len, hint, &at, diag);
 		hit.container = at.container;

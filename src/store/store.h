@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The opened pool: what the public calls in include/akin/ work on. Shared by
+ * the files of store/; nobody else sees it.
+ */
+#ifndef STORE_H
+#define STORE_H
+
+#include <stdatomic.h>
+
+#include "akin/akin.h"
+#include "catalog/catalog.h"
+#include "depot/depot.h"
+
+/*
+ * How --memory is split. The fixed part is the program itself, its libraries,
+ * the catalog's cache and the threads' stacks; a thread's part a codec
+ * context, hash and decode buffers.
+ */
+struct store_budget {
+	size_t total, fixed, threads;
+	size_t index, dirs, groups, streams;
+	size_t window;		/* of a restore, out of groups */
+};
+
+struct akin_pool {
+	char *path;
+	struct disk *meta, *data;
+	struct super super;
+	struct store_budget budget;
+	unsigned nr_threads;
+	bool read_only;
+	struct catalog *catalog;
+	struct index *index;
+	struct depot depot;
+	bool have_depot;
+	struct file *locks;	/* NULL on media that nobody can write */
+	u64 txn;		/* transaction this handle has locked */
+	struct decoder dec;	/* of the calling thread */
+	u64 reserve_session;	/* session that index runs are reserved for */
+	atomic_bool stop;
+};
+
+/*
+ * The same as akin_pool_init and akin_pool_open, on disks of the caller's
+ * (object stores, tests). store_open_on takes the disks, also on failure.
+ */
+int store_init_on(struct disk *meta, struct disk *data,
+		  const struct akin_init_options *opt, struct akin_diag *diag)
+	__must_check;
+int store_open_on(struct disk *meta, struct disk *data,
+		  const struct akin_open_options *opt, struct akin_pool **out,
+		  struct akin_diag *diag) __must_check;
+
+/* -AKIN_E_interrupted once akin_pool_stop was called. */
+int store_check_stop(struct akin_pool *p, struct akin_diag *diag) __must_check;
+
+/* store_budget.c: refuses too little memory for this many threads. */
+int store_budget_split(size_t memory, unsigned nr_threads,
+		       struct store_budget *out, struct akin_diag *diag)
+	__must_check;
+
+/* store_lock.c: kernel locks in the file "locks" of the metadata directory. */
+int store_lock_open(struct akin_pool *p, struct akin_diag *diag) __must_check;
+/* Byte of a session, held for its life; the callback of catalog sessions. */
+int store_lock_session(void *pool, u64 number, u64 txn,
+		       struct akin_diag *diag) __must_check;
+void store_unlock_session(struct akin_pool *p, u64 number);
+/* > 0 if nobody holds the session's byte. */
+int store_session_ended(void *pool, u64 number);
+
+/* store_super.c */
+int store_super_read(struct disk *d, struct super *out,
+		     struct akin_diag *diag) __must_check;
+
+/* store_snapshot.c */
+void store_snapshot_export(const struct snapshot *s, struct akin_snapshot *out);
+void store_hex(const u8 *bytes, size_t n, char *out);
+/* Newest snapshot of the same host and paths; absent is -AKIN_E_absent. */
+int store_find_parent(struct akin_pool *p, const char *host,
+		      const char *const *paths, u32 nr_paths,
+		      struct snapshot *out, struct akin_diag *diag)
+	__must_check;
+
+/* store_lookup.c: the node at a path of a snapshot; "" and "/" are the root,
+ * a directory with content only. Returns owned: node_release and mem_free of
+ * hint->containers. */
+struct node;
+int store_lookup(struct akin_pool *p, const struct snapshot *s,
+		 const char *path, struct node *out, struct hint *hint,
+		 struct akin_diag *diag) __must_check;
+/* A node that owns its memory (node_release). */
+int store_clone_node(const struct node *n, struct node *out,
+		     struct akin_diag *diag) __must_check;
+/* Replaces *to, whose containers are owned by the caller. */
+int store_copy_hint(const struct hint *from, struct hint *to,
+		    struct akin_diag *diag) __must_check;
+void store_node_export(const struct node *n, const char *path,
+		       struct akin_node *out);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/store.h"
+
+/* Program, libraries, catalog, stacks: measured with every cache empty. */
+#define FIXED_BYTES (14 * MiB)
+/* Codec contexts at level 3 both ways, group buffers on their way. */
+#define THREAD_BYTES (2 * MiB)
+#define CACHES_MIN (8 * MiB)
+
+int store_budget_split(size_t memory, unsigned nr_threads,
+		       struct store_budget *out, struct akin_diag *diag)
+{
+	size_t left;
+
+	memset(out, 0, sizeof(*out));
+	out->total = memory;
+	out->fixed = FIXED_BYTES;
+	out->threads = nr_threads * THREAD_BYTES;
+	if (memory < AKIN_MEMORY_MIN ||
+	    memory < out->fixed + out->threads + CACHES_MIN)
+		return diag_set(diag, -AKIN_E_usage,
+				"--memory: %zu MiB is too little for %u "
+				"threads; the least is %zu MiB",
+				memory / (size_t)MiB, nr_threads,
+				(size_t)max_u64(AKIN_MEMORY_MIN, out->fixed +
+						out->threads + CACHES_MIN) /
+				(size_t)MiB);
+	left = memory - out->fixed - out->threads;
+	/* The index first: what it cannot hold is deduplicated later. */
+	out->index = left * 5 / 16;
+	out->dirs = left * 3 / 16;
+	out->groups = left * 4 / 16;
+	out->streams = left - out->index - out->dirs - out->groups;
+	out->window = out->groups * 2 / 3;
+	return 0;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening and closing a pool.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "store/store.h"
+
+static int open_disk(const struct akin_open_options *opt, const char *name,
+		     const char *dir, const char *label, struct disk **out,
+		     struct super *super, struct akin_diag *diag)
+{
+	struct akin_diag why = { 0 };
+	char path[PATH_MAX];
+	int err;
+
+	if (snprintf(path, sizeof(path), "%s%s%s", dir ? dir : opt->path,
+		     dir ? "" : "/", dir ? "" : name) >= (int)sizeof(path))
+		return diag_set(diag, -AKIN_E_usage, "%s: path too long",
+				opt->path);
+	err = disk_files_new(path, !opt->read_only, out, &why);
+	if (!err) {
+		(*out)->label = label;
+		err = store_super_read(*out, super, &why);
+	}
+	if (!err)
+		return 0;
+	if (err != -AKIN_E_absent)
+		return diag_set(diag, err, "%s", why.text);
+	diag_set(diag, -AKIN_E_pool_missing,
+		 "%s: no %s pool there", path, label);
+	diag_hint(diag, "Is it mounted? A new pool is made by 'akin init'.");
+	return -AKIN_E_pool_missing;
+}
+
+static int open_disks(struct akin_pool *p, const struct akin_open_options *opt,
+		      struct akin_diag *diag)
+{
+	struct super super;
+	int err;
+
+	err = open_disk(opt, "meta", opt->meta_dir, "metadata", &p->meta,
+			&super, diag);
+	if (!err)
+		err = open_disk(opt, "data", opt->data_dir, "data", &p->data,
+				&super, diag);
+	return err;
+}
+
+static int match_disks(struct akin_pool *p, const struct akin_open_options *opt,
+		       struct akin_diag *diag)
+{
+	struct super data;
+	int err;
+
+	err = store_super_read(p->meta, &p->super, diag);
+	if (!err)
+		err = store_super_read(p->data, &data, diag);
+	if (err)
+		return err;
+	if (memcmp(&data.pool, &p->super.pool, sizeof(data.pool)) ||
+	    p->super.role != SUPER_METADATA || data.role != SUPER_DATA)
+		return diag_set(diag, -AKIN_E_pool_mismatch,
+				"%s: the metadata and the data directory "
+				"belong to two different pools", opt->path);
+	if ((p->super.feat_ro_compat || data.feat_ro_compat) &&
+	    !opt->read_only)
+		return diag_set(diag, -AKIN_E_feature,
+				"%s: this version can only read this pool",
+				opt->path);
+	return 0;
+}
+
+struct run_list {
+	struct index_run *runs;
+	u32 nr, cap;
+};
+
+static int add_run(void *ctx, const struct catalog_run *run)
+{
+	struct run_list *l = ctx;
+	struct index_run *p;
+
+	if (l->nr == l->cap) {
+		l->cap = l->cap ? l->cap * 2 : 16;
+		p = mem_realloc(l->runs, l->cap * sizeof(*p));
+		if (!p)
+			return -AKIN_E_nomem;
+		l->runs = p;
+	}
+	l->runs[l->nr].number = run->number;
+	l->runs[l->nr].tier = run->tier;
+	l->runs[l->nr].nr_entries = run->nr_entries;
+	l->runs[l->nr++].file_bytes = run->file_bytes;
+	return 0;
+}
+
+static int reserve_runs(void *ctx, u32 count, u64 *first_ret,
+			struct akin_diag *diag)
+{
+	struct akin_pool *p = ctx;
+
+	return catalog_reserve(p->catalog, p->reserve_session, NUMBER_RUN,
+			       count, first_ret, diag);
+}
+
+static int open_index(struct akin_pool *p, struct akin_diag *diag)
+{
+	struct index_options opt = { 0 };
+	struct run_list list = { 0 };
+	int err;
+
+	opt.pool = p->super.pool;
+	opt.budget_bytes = p->budget.index;
+	opt.reserve = reserve_runs;
+	opt.reserve_ctx = p;
+	err = catalog_each_run(p->catalog, add_run, &list, diag);
+	if (!err)
+		err = index_open(p->meta, &opt, list.runs, list.nr, &p->index,
+				 diag);
+	mem_free(list.runs);
+	return err;
+}
+
+static int open_depot(struct akin_pool *p, struct akin_diag *diag)
+{
+	struct depot_options opt = { 0 };
+	struct codec_choice codec;
+	int err;
+
+	opt.dircache_bytes = p->budget.dirs;
+	opt.groupcache_bytes = p->budget.groups;
+	opt.nr_threads = p->nr_threads;
+	err = depot_init(&p->depot, p->meta, p->data, &p->super, &opt, diag);
+	if (err)
+		return err;
+	p->have_depot = true;
+	p->depot.index = p->index;
+	codec = depot_codec(&p->depot);
+	return decoder_init(&p->dec, &codec, diag);
+}
+
+static int open_parts(struct akin_pool *p, const struct akin_open_options *opt,
+		      struct akin_diag *diag)
+{
+	struct catalog_options copt = { .read_only = opt->read_only };
+	int err;
+
+	err = match_disks(p, opt, diag);
+	if (!err)
+		err = catalog_open(p->meta, &p->super.pool, &copt,
+				   &p->catalog, diag);
+	if (!err)
+		err = store_lock_open(p, diag);
+	if (!err)
+		err = open_index(p, diag);
+	if (!err)
+		err = open_depot(p, diag);
+	return err;
+}
+
+static int pool_new(const struct akin_open_options *opt,
+		    struct akin_pool **out, struct akin_diag *diag)
+{
+	struct akin_pool *p;
+	long nr;
+
+	p = mem_zalloc(sizeof(*p));
+	if (!p)
+		return diag_set(diag, -AKIN_E_nomem, "pool");
+	nr = sysconf(_SC_NPROCESSORS_ONLN);
+	p->nr_threads = opt->nr_threads ? opt->nr_threads :
+					  (unsigned)(nr > 0 ? nr : 1);
+	p->read_only = opt->read_only;
+	p->path = mem_strdup(opt->path ? opt->path : "");
+	*out = p;
+	if (!p->path)
+		return diag_set(diag, -AKIN_E_nomem, "pool");
+	return store_budget_split(opt->memory_bytes ? opt->memory_bytes :
+				  AKIN_MEMORY_DEFAULT, p->nr_threads,
+				  &p->budget, diag);
+}
+
+int store_open_on(struct disk *meta, struct disk *data,
+		  const struct akin_open_options *opt, struct akin_pool **out,
+		  struct akin_diag *diag)
+{
+	struct akin_pool *p = NULL;
+	int err;
+
+	err = pool_new(opt, &p, diag);
+	if (p) {
+		p->meta = meta;
+		p->data = data;
+	} else {
+		disk_free(meta);
+		disk_free(data);
+	}
+	if (!err)
+		err = open_parts(p, opt, diag);
+	if (err) {
+		akin_pool_close(p);
+		return err;
+	}
+	*out = p;
+	return 0;
+}
+
+int akin_pool_open(const struct akin_open_options *opt,
+		   struct akin_pool **out, struct akin_diag *diag)
+{
+	struct akin_pool *p = NULL;
+	int err;
+
+	if (!opt->path || !*opt->path)
+		return diag_set(diag, -AKIN_E_usage, "no pool given");
+	err = pool_new(opt, &p, diag);
+	if (!err)
+		err = open_disks(p, opt, diag);
+	if (!err)
+		err = open_parts(p, opt, diag);
+	if (err) {
+		akin_pool_close(p);
+		return err;
+	}
+	*out = p;
+	return 0;
+}
+
+void akin_pool_close(struct akin_pool *p)
+{
+	if (!p)
+		return;
+	decoder_release(&p->dec);
+	if (p->have_depot)
+		depot_release(&p->depot);
+	index_close(p->index);
+	catalog_close(p->catalog);
+	/* Only locks hang on it, and they go in any case. */
+	ignore_result(file_close(p->locks, NULL));
+	if (p->meta)
+		disk_free(p->meta);
+	if (p->data)
+		disk_free(p->data);
+	mem_free(p->path);
+	mem_free(p);
+}
+
+void akin_pool_stop(struct akin_pool *p)
+{
+	atomic_store(&p->stop, true);
+}
+
+int store_check_stop(struct akin_pool *p, struct akin_diag *diag)
+{
+	if (atomic_load_explicit(&p->stop, memory_order_relaxed))
+		return diag_set(diag, -AKIN_E_interrupted, "interrupted");
+	return 0;
+}
+
+void akin_pool_get_info(struct akin_pool *p, struct akin_pool_info *out)
+{
+	struct codec_choice codec = depot_codec(&p->depot);
+
+	memset(out, 0, sizeof(*out));
+	store_hex(p->super.pool.b, sizeof(p->super.pool.b), out->id);
+	out->chunk_min = p->super.chunk_min;
+	out->chunk_avg = p->super.chunk_avg;
+	out->chunk_max = p->super.chunk_max;
+	codec_print(&codec, out->compression);
+	snprintf(out->hash, sizeof(out->hash), "%s",
+		 hasher_name(p->depot.data_hasher));
+	snprintf(out->hash_kernel, sizeof(out->hash_kernel), "%s",
+		 hasher_kernel(p->depot.data_hasher));
+	snprintf(out->chunk_kernel, sizeof(out->chunk_kernel), "%s",
+		 chunker_kernel(p->depot.chunker));
+	out->container_bytes = p->super.container_bytes;
+	out->group_bytes = p->super.group_bytes;
+	out->memory_bytes = p->budget.total;
+	out->memory_index = p->budget.index;
+	out->memory_directories = p->budget.dirs;
+	out->memory_groups = p->budget.groups;
+	out->memory_streams = p->budget.streams;
+	out->memory_fixed = p->budget.fixed + p->budget.threads;
+	out->nr_threads = p->nr_threads;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a restore back: the same walk, with the target's files opened for
+ * reading beside it and compared byte by byte with what the pool has.
+ */
+#include "base/mem.h"
+#include "source/source.h"
+#include "store/store_restore.h"
+
+/* Bytes read from the target at a time. */
+#define COMPARE_BYTES (64 * KiB)
+
+struct verify {
+	struct restore *r;
+	struct source_walk *walk;
+	struct source_file *file;
+	u8 *buf;
+	u64 have, used;		/* bytes in buf, and how many are compared */
+	u64 hole_left;		/* of the target's current hole */
+	bool differs;
+	int err;
+};
+
+/* The target's next bytes: data in buf or zeros of a hole. */
+static bool more(struct verify *v)
+{
+	struct source_piece piece;
+
+	if (v->used < v->have || v->hole_left)
+		return true;
+	v->err = source_file_read(v->file, v->buf, COMPARE_BYTES, &piece,
+				  NULL);
+	if (v->err <= 0)
+		return false;
+	v->used = 0;
+	v->have = piece.type == SOURCE_DATA ? piece.len : 0;
+	v->hole_left = piece.type == SOURCE_HOLE ? piece.len : 0;
+	return true;
+}
+
+static bool is_zero(const u8 *p, u64 n)
+{
+	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, (size_t)n - 1) == 0);
+}
+
+/* Compare @len bytes; @data NULL: zeros. */
+static void compare(struct verify *v, const u8 *data, u64 len)
+{
+	const u8 *have;
+	u64 n;
+
+	while (len && !v->differs) {
+		if (!more(v)) {
+			v->differs = true;
+			return;
+		}
+		n = min_u64(len, v->hole_left ? v->hole_left :
+				 v->have - v->used);
+		have = v->hole_left ? NULL : v->buf + v->used;
+		if (have && data)
+			v->differs = memcmp(have, data, (size_t)n) != 0;
+		else if (have || data)
+			v->differs = !is_zero(have ? have : data, n);
+		if (v->hole_left)
+			v->hole_left -= n;
+		else
+			v->used += n;
+		if (data)
+			data += n;
+		len -= n;
+	}
+}
+
+static int on_data(void *ctx, const u8 *data, u64 len, int err,
+		   const struct akin_diag *why, struct akin_diag *diag)
+{
+	struct verify *v = ctx;
+
+	if (err)
+		v->differs = true;
+	else
+		compare(v, data, len);
+	return store_check_stop(v->r->p, diag);
+}
+
+static int on_hole(void *ctx, u64 len, struct akin_diag *diag)
+{
+	compare(ctx, NULL, len);
+	return 0;
+}
+
+static int on_mark(void *ctx, int what, void *token, struct akin_diag *diag)
+{
+	return 0;
+}
+
+static int compare_content(struct verify *v, const struct node *n,
+			   const struct hint *hint, struct akin_diag *diag)
+{
+	struct fetcher_options opt = { 0 };
+	struct fetcher *f;
+	int err;
+
+	opt.window_bytes = v->r->p->budget.window;
+	opt.data = on_data;
+	opt.hole = on_hole;
+	opt.mark = on_mark;
+	opt.ctx = v;
+	err = fetcher_new(&v->r->p->depot, &v->r->p->dec, &opt, &f, diag);
+	if (err)
+		return err;
+	v->have = v->used = v->hole_left = 0;
+	err = fetcher_content(f, &n->content, hint, 0, UINT64_MAX, diag);
+	if (!err)
+		err = fetcher_drain(f, diag);
+	fetcher_free(f);
+	/* Nothing may follow what the snapshot has. */
+	if (!err && !v->differs && more(v))
+		v->differs = true;
+	return err;
+}
+
+static int check_file(struct verify *v, const struct node *n,
+		      const struct hint *hint, const char *path,
+		      struct akin_diag *diag)
+{
+	struct node live = { 0 };
+	int err;
+
+	v->differs = false;
+	err = source_stat(v->walk, n->name, false, &live, NULL);
+	if (!err && (live.type != NODE_FILE || live.size != n->content.bytes))
+		v->differs = true;
+	if (!err && !v->differs)
+		err = source_file_open(v->walk, n->name, &live, &v->file,
+				       NULL);
+	if (!err && !v->differs) {
+		err = compare_content(v, n, hint, diag);
+		source_file_close(v->file);
+		if (err) {
+			source_node_release(&live);
+			return err;
+		}
+	}
+	source_node_release(&live);
+	if (err || v->differs)
+		restore_warn(v->r, path, -AKIN_E_bad_data, err ?
+			     "cannot be read back" :
+			     "is not what the snapshot holds");
+	return 0;
+}
+
+static bool wants(const struct restore *r, const char *path, bool is_dir)
+{
+	if (r->excludes && pattern_set_match(r->excludes, path, is_dir))
+		return false;
+	return is_dir || !r->includes ||
+	       pattern_set_match_above(r->includes, path, false);
+}
+
+static int check_tree(struct verify *v, const struct node *root,
+		      const struct hint *hint, const char *base,
+		      struct akin_diag *diag)
+{
+	struct restore *r = v->r;
+	struct tree_walk *w;
+	struct tree_step s;
+	int err, got;
+	bool dir;
+
+	err = tree_walk_open(&r->p->depot, &r->p->dec, &root->content, hint,
+			     base, &w, diag);
+	while (!err && (got = tree_walk_next(w, &s, diag)) != 0) {
+		if (got < 0) {
+			err = got;
+		} else if (s.event == TREE_LEAVE) {
+			err = source_walk_leave(v->walk, diag);
+		} else {
+			dir = s.node->type == NODE_DIR;
+			if (!wants(r, s.path, dir) ||
+			    (dir && source_walk_enter(v->walk, s.node->name,
+						      NULL)))
+				tree_walk_skip(w);
+			else if (s.node->type == NODE_FILE ||
+				 s.node->type == NODE_STREAM)
+				err = check_file(v, s.node, s.hint, s.path,
+						 diag);
+		}
+	}
+	tree_walk_close(w);
+	return err;
+}
+
+int restore_verify(struct restore *r, const struct node *n,
+		   const struct hint *hint, struct akin_diag *diag)
+{
+	const char *base = r->opt->path ? r->opt->path : "";
+	struct source_options opt = { 0 };
+	struct verify v = { .r = r };
+	int err;
+
+	v.buf = mem_alloc(COMPARE_BYTES);
+	if (!v.buf)
+		return diag_set(diag, -AKIN_E_nomem, "verify");
+	err = source_walk_open(r->opt->target, &opt, &v.walk, diag);
+	if (!err && n->type == NODE_DIR)
+		err = check_tree(&v, n, hint, base, diag);
+	else if (!err && (n->type == NODE_FILE || n->type == NODE_STREAM))
+		err = check_file(&v, n, hint, base, diag);
+	source_walk_free(v.walk);
+	mem_free(v.buf);
+	return err;
+}
