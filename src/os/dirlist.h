@@ -20,8 +20,9 @@ struct disk;
 /*
  * Where lists of one walk keep their names. @used_bytes is what all of them
  * hold now; a list opened when little is left of the budget spills early, but
- * always gets DIRLIST_MIN_BYTES, and SPILL_MIN_BYTES once it spills. Without @disk nothing spills, and a
- * directory beyond the budget is -AKIN_E_too_large.
+ * always gets DIRLIST_MIN_BYTES, and SPILL_MIN_BYTES once it spills. Without
+ * @disk nothing spills, and a directory beyond the budget is
+ * -AKIN_E_too_large.
  */
 struct dirlist_memory {
 	size_t budget_bytes;

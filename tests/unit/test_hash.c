@@ -100,7 +100,7 @@ static const char *hex(const u8 b[32])
 	int i;
 
 	for (i = 0; i < 32; i++)
-		sprintf(s + 2 * i, "%02x", b[i]);
+		snprintf(s + 2 * i, 3, "%02x", b[i]);
 	return s;
 }
 
