@@ -171,7 +171,7 @@ static void test_devices(void **state)
 	struct node n;
 
 	if (mknodat(fx->fd, "c", S_IFCHR | 0600, makedev(1, 3)) < 0) {
-		print_message("skipped: device nodes need CAP_MKNOD\n");
+		print_message("# skipped: device nodes need CAP_MKNOD\n");
 		skip();
 	}
 	ok(mknodat(fx->fd, "b", S_IFBLK | 0600, makedev(7, 300)));
@@ -194,7 +194,7 @@ static void test_long_target(void **state)
 	memset(target, 'x', sizeof(target));
 	target[4095] = 0;
 	if (symlinkat(target, fx->fd, "long") < 0) {
-		print_message("skipped: no symlinks of 4095 bytes here\n");
+		print_message("# skipped: no symlinks of 4095 bytes here\n");
 		skip();
 	}
 	ok(source_stat(fx->walk, "long", false, &n, NULL));
@@ -270,7 +270,7 @@ static void test_xattrs(void **state)
 
 	write_at(fx->fd, "f", "", 0, 0);
 	if (!can_set(fx, "f", "user.z")) {
-		print_message("skipped: no user xattrs on this file system\n");
+		print_message("# skipped: no user xattrs on this file system\n");
 		skip();
 	}
 	memset(big, 7, sizeof(big));
@@ -325,7 +325,7 @@ static void test_xattrs_privileged(void **state)
 	ok(symlinkat("nowhere", fx->fd, "l"));
 	ok(mkfifoat(fx->fd, "p", 0600));
 	if (!can_set(fx, "l", "trusted.t") || !can_set(fx, "l", "security.s")) {
-		print_message("skipped: trusted.* needs CAP_SYS_ADMIN\n");
+		print_message("# skipped: trusted.* needs CAP_SYS_ADMIN\n");
 		skip();
 	}
 	set_at(fx, "p", "trusted.t", "pp", 2);
@@ -484,7 +484,7 @@ static void test_sparse(void **state)
 	assert_int_equal(n.flags, 0);
 	if (log.data_bytes > 2 * MiB) {
 		source_node_release(&n);
-		print_message("skipped: this file system does not tell holes\n");
+		print_message("# skipped: this file system does not tell holes\n");
 		skip();
 	}
 	assert_int_equal(log.nr, 2);
@@ -883,7 +883,7 @@ static void test_unreadable(void **state)
 	struct node n;
 
 	if (geteuid() == 0) {
-		print_message("skipped: root reads everything\n");
+		print_message("# skipped: root reads everything\n");
 		skip();
 	}
 	write_at(fx->fd, "f", "x", 1, 0);

@@ -1071,7 +1071,7 @@ static void test_foreign_inode(void **state)
 	int fd;
 
 	if (geteuid() != 0) {
-		print_message("skipped: needs files of another owner\n");
+		print_message("# skipped: needs files of another owner\n");
 		skip();
 	}
 	put_text(fx->d, "f", "his");
@@ -1183,7 +1183,7 @@ static void test_removes_xattrs(void **state)
 	put_text(fx->d, "d/f", "old");
 	snprintf(path, sizeof(path), "%s/d/f", fx->dst);
 	if (lsetxattr(path, "user.old", "x", 1, 0)) {
-		print_message("skipped: no user xattrs on this file system\n");
+		print_message("# skipped: no user xattrs on this file system\n");
 		skip();
 	}
 	snprintf(path, sizeof(path), "%s/d", fx->dst);
