@@ -80,6 +80,11 @@ int diag_set_errno(struct akin_diag *d, int code, int err, const char *fmt, ...)
 			strerror_r(err, reason, sizeof(reason)));
 }
 
+int diag_said(struct akin_diag *d, int err)
+{
+	return err ? diag_set(d, err, "%s", akin_strerror(err)) : 0;
+}
+
 void diag_prefix(struct akin_diag *d, const char *fmt, ...)
 {
 	char old[sizeof(d->text)];

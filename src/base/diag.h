@@ -17,6 +17,9 @@ int diag_set(struct akin_diag *d, int code, const char *fmt, ...)
 /* The same, with ": strerror(@err)" behind the text. */
 int diag_set_errno(struct akin_diag *d, int code, int err, const char *fmt, ...)
 	__printf(4, 5);
+/* For the outermost function: out of memory may have come without a word.
+ * Returns @err; 0 changes nothing. */
+int diag_said(struct akin_diag *d, int err);
 /* Put context in front of what is there; returns d->code (0 if @d is NULL). */
 void diag_prefix(struct akin_diag *d, const char *fmt, ...) __printf(2, 3);
 /* What the user can do now; the first hint wins. */

@@ -469,6 +469,7 @@ int backup_finish(struct backup *b, int err, struct akin_backup_result *out,
 		ignore_result(session_end(b->session, keep, NULL));
 	if (!err)
 		fill_result(b, &counts, out);
+	ignore_result(diag_said(diag, err));
 	if (!err && b->warnings)
 		err = -AKIN_E_partial;
 	release(b);

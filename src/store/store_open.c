@@ -204,7 +204,7 @@ int store_open_on(struct disk *meta, struct disk *data,
 		err = open_parts(p, opt, diag);
 	if (err) {
 		akin_pool_close(p);
-		return err;
+		return diag_said(diag, err);
 	}
 	*out = p;
 	return 0;
@@ -225,7 +225,7 @@ int akin_pool_open(const struct akin_open_options *opt,
 		err = open_parts(p, opt, diag);
 	if (err) {
 		akin_pool_close(p);
-		return err;
+		return diag_said(diag, err);
 	}
 	*out = p;
 	return 0;
