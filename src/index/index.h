@@ -13,10 +13,19 @@
  * never at open. On the metadata disk, immutable runs (format_run.h), tiered,
  * merged sequentially, one page read per run and lookup.
  *
- * Memory: table + pending entries + merge buffers stay within @budget_bytes,
- * whatever the pool's size.
+ * Memory: table, pending entries and the buffers of one load, one write and one
+ * merge stay within @budget_bytes, whatever the pool's size; besides, 1 KiB and
+ * an open file for each run in use, and 48 KiB for each index_lookup_disk() in
+ * progress.
  *
- * Thread safety: all functions may be called from many threads.
+ * A damaged run is never fatal: its bad pages are skipped and counted, its good
+ * ones still answer, it is left out of merging (which would make the loss
+ * permanent), and index_damage() names it, so that its entries can be written
+ * again from the containers' directories.
+ *
+ * Thread safety: all functions may be called from many threads, but open and
+ * close. Lookups do not wait for writing and merging; they may wait for
+ * another one's slice of loading.
  */
 #ifndef INDEX_H
 #define INDEX_H
@@ -26,9 +35,12 @@
 
 struct index;
 
+/* The smallest budget; less is -AKIN_E_usage. */
+#define INDEX_MIN_BYTES (1 * MiB)
+
 struct index_run {
 	u64 number;
-	u32 tier;
+	u32 tier;		/* of similar size, for merging */
 	u64 nr_entries;
 	u64 file_bytes;
 };
@@ -36,7 +48,8 @@ struct index_run {
 struct index_options {
 	struct pool_id pool;
 	size_t budget_bytes;
-	/* Reserve @count run numbers in a row, durably. */
+	/* Reserve @count run numbers in a row, durably. May be called from
+	 * several threads at once; must not call the index. */
 	int (*reserve)(void *ctx, u32 count, u64 *first_ret,
 		       struct akin_diag *diag);
 	void *reserve_ctx;
@@ -50,24 +63,32 @@ void index_close(struct index *ix);
 
 /*
  * Probe the memory table, batched with prefetch. out[i].container = 0 where
- * nothing is known. The first call that misses loads the table from the runs
- * (bounded I/O: at most @budget_bytes / 4 read at once, more as misses go on);
- * an unreadable run is skipped and reported through index_damage().
+ * nothing is known. The first call that misses loads part of the runs into the
+ * table (at most 8 MiB and @budget_bytes / 4 are read at once, more as misses
+ * go on); an unreadable run is skipped and reported through index_damage().
+ * Where a fingerprint is known in several places, the answer is the one in the
+ * container of the highest number.
  */
 int index_lookup(struct index *ix, const struct fp *fps, u32 n,
 		 struct place *out, struct akin_diag *diag) __must_check;
 
 /*
- * Exact: also read the runs' pages. Up to @max places for one fingerprint,
- * newest run first; *nr_ret may be 0. For restores whose hints failed.
+ * Exact, as far as the runs can be read: pending entries, then one page of
+ * each run, eight at a time, newest run first, until @max places are found (of
+ * one run, the highest containers first). *nr_ret may be 0. For restores whose
+ * hints failed.
  */
 int index_lookup_disk(struct index *ix, const struct fp *fp,
 		      struct place *out, u32 max, u32 *nr_ret,
 		      struct akin_diag *diag) __must_check;
 
-/* Remember a new chunk; visible to index_lookup at once, to other processes
+/*
+ * Remember a new chunk; visible to index_lookup at once, to other processes
  * after index_flush and the catalog's commit. Spills to a private run when the
- * pending share of the budget is full. */
+ * pending share of the budget is full; if that fails nothing is forgotten, and
+ * only @fp is not added. (After a spill, what sampling does not hold is found
+ * by index_lookup_disk alone.)
+ */
 int index_add(struct index *ix, const struct fp *fp, const struct place *at,
 	      struct akin_diag *diag) __must_check;
 
@@ -80,13 +101,21 @@ struct index_changes {
 };
 void index_changes_release(struct index_changes *ch);
 
-/* Write all pending entries as runs, synced (the runs directory too). */
+/*
+ * Write all pending entries as runs, synced (the runs directory too). @out also
+ * names the private runs written since the last flush. After a failure, call
+ * it again: nothing is lost.
+ */
 int index_flush(struct index *ix, struct index_changes *out,
 		struct akin_diag *diag) __must_check;
 /*
- * Merge tiers that are full, from the manifest given at open plus what was
- * flushed; bounded memory, sequential. The caller commits the change to the
- * catalog and then calls index_merged() which drops the dead files.
+ * Merge tiers that are full (8 runs or more), from the manifest given at open
+ * plus what was flushed; bounded memory, sequential. A tier holds runs of up to
+ * eight times the size of the one below, so small runs are merged often and
+ * large ones rarely, and their number grows with the logarithm of the pool.
+ * The caller commits what was flushed before, then this change, and then calls
+ * index_merged(), which drops the dead files. If the commit fails, the change
+ * is forgotten (its files are orphans).
  * @skip(ctx, container) != 0 drops entries of dead containers; may be NULL.
  */
 int index_merge(struct index *ix, int (*skip)(void *ctx, u64 container),
@@ -95,12 +124,18 @@ int index_merge(struct index *ix, int (*skip)(void *ctx, u64 container),
 int index_merged(struct index *ix, const struct index_changes *ch,
 		 struct akin_diag *diag) __must_check;
 
+/* Numbers of the runs found damaged so far, up to @max; returns how many
+ * there are. */
+u32 index_damage(struct index *ix, u64 *runs_ret, u32 max);
+
 struct index_stats {
 	u64 lookups, hits;
 	u64 page_reads;		/* run pages read one by one */
 	u64 load_bytes;		/* read to fill the table */
 	u64 table_entries, table_bytes;
-	u32 sample_shift;	/* one in 2^shift fingerprints is held */
+	/* One in 2^shift fingerprints is held; RUN_LEVELS: what the runs have
+	 * is not loaded yet. */
+	u32 sample_shift;
 	u64 pending_entries;
 	u64 bad_pages;		/* skipped as damaged */
 };
