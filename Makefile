@@ -12,7 +12,7 @@ $(B)/build.ninja:
 	@meson setup $(B) $(MESON_ARGS) >/dev/null
 
 check: all
-	@scripts/check
+	@scripts/check $(B)
 
 lint:
 	@scripts/lint
@@ -26,7 +26,7 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	@test -f build-fuzz/build.ninja || CC=clang meson setup build-fuzz \
 		-Dfuzzer=true -Db_lundef=false $(MESON_ARGS) >/dev/null
-	@ninja -C build-fuzz
+	@ninja -C build-fuzz fuzz-targets
 	@set -e; for t in build-fuzz/tests/fuzz/fuzz_*_lf; do \
 		n=$${t##*/fuzz_}; n=$${n%_lf}; echo "fuzz $$n"; \
 		mkdir -p build-fuzz/corpus/$$n build-fuzz/findings; \
@@ -40,4 +40,18 @@ tsan:
 	@$(MAKE) B=build-tsan MESON_ARGS="-Db_sanitize=thread" all
 	@meson test -C build-tsan --print-errorlogs --suite unit
 
-.PHONY: all check lint asan tsan fuzz
+# Stops backups at every write and sync on a disk that lies.
+crash: all
+	@meson test -C $(B) --print-errorlogs --suite crash
+
+bench: all
+	@bench/run $(B)/front/cli/akin
+
+# Manual pages and completions, made by the program from its own table.
+docs: all
+	@ninja -C $(B) docs
+
+install: all
+	@meson install -C $(B)
+
+.PHONY: all check lint asan tsan fuzz crash bench docs install

@@ -3,10 +3,12 @@
  * What all on-disk structures share. The normative description is
  * docs/format/; this folder is the only code that knows byte offsets.
  *
- * Every structure is little-endian, starts with a magic, carries a checksum
- * (XXH3-64) and is size-limited before anything is allocated. Decoders return
- * 0 or a negative code of class CORRUPT or UNSUPPORTED and never read outside
- * the bytes they were given.
+ * Every structure is little-endian and size-limited before anything is
+ * allocated; all but recipes and tree records, which are read under their
+ * fingerprint, start with a magic and carry a checksum (XXH3-64). Decoders
+ * return 0, -AKIN_E_nomem, or a negative code of class CORRUPT or UNSUPPORTED,
+ * and never read outside the bytes they were given. Encoders refuse, with the
+ * same codes, what a decoder would not believe.
  */
 #ifndef FORMAT_H
 #define FORMAT_H
