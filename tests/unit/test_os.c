@@ -133,8 +133,10 @@ static void test_ring_short_read(void **state)
 	void *failed;
 	int fds[2];
 
-	if (!have_ring(x->d))
-		skip();
+	if (!have_ring(x->d)) {
+		print_message("# skipped: no io_uring here\n");
+		return;
+	}
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], "a", 1), 1);
 	pipe_file.fd = fds[0];
@@ -407,8 +409,10 @@ static void test_full(void **state)
 {
 	int status = in_child(child_full, *state);
 
-	if (status == CANNOT_MOUNT)
-		skip();
+	if (status == CANNOT_MOUNT) {
+		print_message("# skipped: may not mount a file system\n");
+		return;
+	}
 	assert_int_equal(status, 0);
 }
 
@@ -480,8 +484,10 @@ static void child_must_pass(int (*fn)(struct fixture *x), void **state)
 {
 	int status = in_child(fn, *state);
 
-	if (status == CANNOT_DENY)
-		skip();
+	if (status == CANNOT_DENY) {
+		print_message("# skipped: system calls cannot be filtered here\n");
+		return;
+	}
 	assert_int_equal(status, 0);
 }
 
