@@ -25,7 +25,7 @@ asan:
 FUZZ_SECONDS ?= 60
 fuzz:
 	@test -f build-fuzz/build.ninja || CC=clang meson setup build-fuzz \
-		-Dfuzzer=true -Db_lundef=false $(MESON_ARGS) >/dev/null
+		-Dfuzzer=true -Db_lundef=false $(MESON_ARGS)
 	@ninja -C build-fuzz fuzz-targets
 	@set -e; for t in build-fuzz/tests/fuzz/fuzz_*_lf; do \
 		n=$${t##*/fuzz_}; n=$${n%_lf}; echo "fuzz $$n"; \
