@@ -24,7 +24,7 @@ static int absolute(const char *path, char **out, struct akin_diag *diag)
 	char *copy, *base, *dir, *slash;
 	size_t n;
 
-	copy = strdup(path);
+	copy = mem_strdup(path);
 	if (!copy)
 		return diag_set(diag, -AKIN_E_nomem, "path");
 	for (n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
@@ -45,7 +45,7 @@ static int absolute(const char *path, char **out, struct akin_diag *diag)
 				 base);
 	}
 	n = (size_t)errno;
-	free(copy);
+	mem_free(copy);
 	if (!dir)
 		return diag_set_errno(diag, -AKIN_E_source_read, (int)n, "%s",
 				      path);

@@ -85,13 +85,16 @@ static int copy_likeness(const struct akin_init_options *opt, struct super *s,
 {
 	struct super other;
 	struct disk *d;
+	size_t n = strlen(opt->like) + sizeof("/data");
 	char *path;
 	int err;
 
-	if (asprintf(&path, "%s/data", opt->like) < 0)
+	path = mem_alloc(n);
+	if (!path)
 		return diag_set(diag, -AKIN_E_nomem, "path");
+	snprintf(path, n, "%s/data", opt->like);
 	err = disk_files_new(path, false, &d, diag);
-	free(path);
+	mem_free(path);
 	if (err)
 		goto fail;
 	d->label = "data";
