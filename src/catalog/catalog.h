@@ -7,13 +7,19 @@
  * I/O table, pages checksummed in their reserved bytes. Small by design:
  * chunks and recipes are not here.
  *
- * Thread safety: one caller at a time for each handle; the functions take the
- * handle's mutex themselves. Several processes may have it open; every change
- * is one short transaction, and a busy database is waited for (up to
- * @busy_ms, then -AKIN_E_busy names who holds it).
+ * Thread safety: the functions take the handle's mutex themselves. Several
+ * processes, and several handles in one, may have it open; every change is one
+ * short transaction (two and more only where said), and a busy database is
+ * waited for (up to @busy_ms, then -AKIN_E_busy, with a hint that names the
+ * living sessions).
  *
  * Numbers (containers, runs, sessions, snapshots, transactions) are reserved
- * durably and never reused.
+ * durably, never reused, and at most CATALOG_NUMBER_MAX.
+ *
+ * Errors: damage is -AKIN_E_catalog; what the disk refuses comes with the
+ * disk's own code and message (-AKIN_E_nospace, -AKIN_E_io, ...). A change
+ * that failed has not happened, with one exception: after an error of class
+ * IO (the sync at a commit's end) it may have; ask again to know.
  */
 #ifndef CATALOG_H
 #define CATALOG_H
@@ -23,26 +29,36 @@
 
 struct catalog;
 
+/* Leaves room in a lock file's 63 bits of offsets for both transactions and
+ * sessions: 2^62 + N is a session's. */
+#define CATALOG_NUMBER_MAX (((u64)1 << 62) - 1)
+
 struct catalog_options {
 	bool read_only;		/* never writes; see catalog_open */
 	u32 busy_ms;		/* 0: a default of 60 s */
 	u32 cache_bytes;	/* page cache; 0: a default of 1 MiB */
 };
 
-/* A new, empty catalog; durable on return. */
+/* A new, empty catalog; durable on return. -AKIN_E_exists. After a crash
+ * within there is none, or a whole one. */
 int catalog_create(struct disk *meta, const struct pool_id *pool,
 		   struct akin_diag *diag) __must_check;
 /*
  * -AKIN_E_absent if there is none; -AKIN_E_bad_identity if it is another
- * pool's; -AKIN_E_catalog if it is damaged. Read-only on a disk that cannot be
- * written: a hot journal is rolled back in a private in-memory copy.
+ * pool's; -AKIN_E_catalog if it is damaged; -AKIN_E_bad_version if it is a
+ * newer one's.
+ *
+ * Read-only: nothing is written, whether the disk would allow it or not. What
+ * a dead writer left half-done is rolled back in a private copy in memory,
+ * which serves for as long as nobody has rolled back the real one. Read locks
+ * are taken; where the medium has none, it is trusted not to change.
  */
 int catalog_open(struct disk *meta, const struct pool_id *pool,
 		 const struct catalog_options *opt, struct catalog **out,
 		 struct akin_diag *diag) __must_check;
 /* NULL is fine. */
 void catalog_close(struct catalog *c);
-/* Every page and every row; SQLite's integrity check. */
+/* Every page in use and every row; SQLite's integrity check. */
 int catalog_check(struct catalog *c, struct akin_diag *diag) __must_check;
 
 /* Sessions ----------------------------------------------------------------*/
@@ -67,7 +83,11 @@ struct catalog_session {
 
 /*
  * Begin a writing session: reserves its number and its snapshot number, and
- * calls @lock(ctx, number) inside the transaction before it commits.
+ * calls @lock (may be NULL) with its number and this transaction's, inside the
+ * transaction before it commits; a non-zero return undoes it. @lock must not
+ * call the catalog. On failure after that the caller drops the lock. Of *in
+ * begun_sec, pid, the strings and paths_key are used; *out (may be @in) is all
+ * of it.
  */
 int catalog_session_begin(struct catalog *c, const struct catalog_session *in,
 			  int (*lock)(void *ctx, u64 number, u64 txn,
@@ -76,7 +96,8 @@ int catalog_session_begin(struct catalog *c, const struct catalog_session *in,
 			  struct akin_diag *diag) __must_check;
 
 enum catalog_number { NUMBER_CONTAINER, NUMBER_RUN };
-/* @count numbers in a row for @session, durable on return. */
+/* @count numbers in a row for @session, durable on return. -AKIN_E_sequence
+ * unless it is living; for runs 0 says nobody's (merging). */
 int catalog_reserve(struct catalog *c, u64 session, enum catalog_number kind,
 		    u32 count, u64 *first_ret, struct akin_diag *diag)
 	__must_check;
@@ -103,7 +124,9 @@ struct catalog_run {
 };
 
 /* What one checkpoint or commit of a session adds, and what runs it replaces.
- * All arrays are borrowed. */
+ * All arrays are borrowed. Containers carry the session's number, reserved
+ * numbers, and no condemned_txn, else -AKIN_E_usage; known ones are
+ * -AKIN_E_exists, unknown dead runs -AKIN_E_absent. */
 struct catalog_delta {
 	const struct catalog_container *containers;
 	u32 nr_containers;
@@ -120,8 +143,9 @@ int catalog_checkpoint(struct catalog *c, u64 session,
 /*
  * The commit: @delta and @snapshot (its record's bytes are stored as they are)
  * become visible, the session becomes COMMITTED, interrupted sessions with the
- * same paths_key become COMMITTED too (their containers stay as ordinary
- * ones). *txn_ret = number of this transaction.
+ * same paths_key (if it is not empty) become COMMITTED too (their containers
+ * stay as ordinary ones). The snapshot's pool, session and number must be the
+ * session's. *txn_ret = number of this transaction.
  */
 int catalog_commit(struct catalog *c, u64 session,
 		   const struct catalog_delta *delta,
@@ -134,14 +158,18 @@ int catalog_session_end(struct catalog *c, u64 session,
 /* Replace runs outside of any session's commit (merging). */
 int catalog_replace_runs(struct catalog *c, const struct catalog_delta *delta,
 			 struct akin_diag *diag) __must_check;
-/* LIVING sessions whose lock is free (by @ended(ctx, number) > 0) become
- * INTERRUPTED (or ABORTED if they checkpointed nothing); *nr_ret counts. */
+/* LIVING sessions whose lock is free (by @ended(ctx, number) > 0; an error is
+ * returned) become INTERRUPTED (or ABORTED if they checkpointed nothing);
+ * *nr_ret counts. @ended is asked outside of any transaction: that is safe
+ * because a session's lock, once free, stays free. Looks at 128 living sessions
+ * at most. */
 int catalog_reap_sessions(struct catalog *c,
 			  int (*ended)(void *ctx, u64 number), void *ctx,
 			  u32 *nr_ret, struct akin_diag *diag) __must_check;
 
 /* Reading. Callbacks may stop the walk with a non-zero code, which is
- * returned. Rows are copied out in batches: a callback may call the catalog. */
+ * returned. Rows are copied out in batches: a callback may call the catalog,
+ * and a row changed meanwhile by somebody else is seen or not. Ascending. */
 int catalog_each_session(struct catalog *c,
 			 int (*fn)(void *ctx, const struct catalog_session *s),
 			 void *ctx, struct akin_diag *diag) __must_check;
@@ -185,8 +213,9 @@ struct catalog_damage {
 	s64 found_sec;
 	int code;
 };
-/* Idempotent; entries beyond the container's number: whole container is
- * marked by entry = UINT32_MAX. */
+/* Idempotent: the first mark of a place stays. entry = UINT32_MAX marks the
+ * whole container. In transactions of 128 rows, so that it works on a full
+ * disk; repeat the call if it fails. */
 int catalog_mark_damaged(struct catalog *c, const struct catalog_damage *rows,
 			 u32 nr, struct akin_diag *diag) __must_check;
 int catalog_unmark_damaged(struct catalog *c, const struct place *places,

@@ -18,9 +18,6 @@
 #include "catalog/catalog.h"
 #include "catalog/catalog_vfs.h"
 
-/* Lock bytes above 2^62 name sessions, so no number may be larger. */
-#define CATALOG_NUMBER_MAX (((u64)1 << 62) - 1)
-
 /*
  * Rows that one transaction of a session's begin, of reclaiming or of marking
  * touches at most. Each may lie on a page of its own, and all pages touched

@@ -520,8 +520,18 @@ int catalog_totals(struct catalog *c, struct catalog_totals *out,
 
 /*
  * Called back for a row of a batch, c->meta is what that batch's transaction
- * read: the row's numbers must have been given out by then.
+ * read, or a later one: the row's numbers must have been given out by then.
  */
+static struct catalog_meta meta_now(struct catalog *c)
+{
+	struct catalog_meta m;
+
+	pthread_mutex_lock(&c->lock);
+	m = c->meta;
+	pthread_mutex_unlock(&c->lock);
+	return m;
+}
+
 static int never_given(struct akin_diag *diag, const char *table)
 {
 	return diag_set(diag, -AKIN_E_catalog, "catalog is damaged: a %s has "
@@ -536,10 +546,10 @@ struct check {
 static int check_session(void *ctx, const struct catalog_session *s)
 {
 	struct check *k = ctx;
-	const struct catalog_meta *m = &k->c->meta;
+	struct catalog_meta m = meta_now(k->c);
 
-	if (s->number > m->last_session || s->snapshot > m->last_snapshot ||
-	    s->begin_txn > m->txn)
+	if (s->number > m.last_session || s->snapshot > m.last_snapshot ||
+	    s->begin_txn > m.txn)
 		return never_given(k->diag, "session");
 	return 0;
 }
@@ -547,10 +557,10 @@ static int check_session(void *ctx, const struct catalog_session *s)
 static int check_container(void *ctx, const struct catalog_container *row)
 {
 	struct check *k = ctx;
-	const struct catalog_meta *m = &k->c->meta;
+	struct catalog_meta m = meta_now(k->c);
 
-	if (row->number > m->last_container || row->session > m->last_session ||
-	    row->condemned_txn > m->txn)
+	if (row->number > m.last_container || row->session > m.last_session ||
+	    row->condemned_txn > m.txn)
 		return never_given(k->diag, "container");
 	return 0;
 }
@@ -559,7 +569,7 @@ static int check_run(void *ctx, const struct catalog_run *run)
 {
 	struct check *k = ctx;
 
-	if (run->number > k->c->meta.last_run)
+	if (run->number > meta_now(k->c).last_run)
 		return never_given(k->diag, "run");
 	return 0;
 }
@@ -568,7 +578,7 @@ static int check_snapshot(void *ctx, const struct snapshot *s)
 {
 	struct check *k = ctx;
 
-	if (s->number > k->c->meta.last_snapshot)
+	if (s->number > meta_now(k->c).last_snapshot)
 		return never_given(k->diag, "snapshot");
 	return 0;
 }
