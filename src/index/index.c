@@ -62,6 +62,7 @@ int index_open(struct disk *meta, const struct index_options *opt,
 	slots_init(&ix->table, ix->share.table, false);
 	slots_init(&ix->pending, ix->share.pending, true);
 	slots_init(&ix->sealed, ix->share.pending, true);
+	ix->spill_entries = slots_capacity(&ix->pending);
 	pthread_mutex_init(&ix->merge_lock, NULL);
 	pthread_mutex_init(&ix->write_lock, NULL);
 	pthread_mutex_init(&ix->load_lock, NULL);

@@ -19,7 +19,7 @@
 
 u32 index_tier_of(const struct index *ix, u64 nr_entries)
 {
-	u64 size = slots_capacity(&ix->pending);
+	u64 size = ix->spill_entries;
 	u32 tier = 0;
 
 	for (; nr_entries > size && size < UINT64_MAX / 8; size *= 8)

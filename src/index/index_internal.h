@@ -95,6 +95,7 @@ struct index {
 	struct disk *disk;
 	struct index_options opt;
 	struct index_shares share;
+	u64 spill_entries;	/* that a full half of the pending share has */
 	pthread_mutex_t merge_lock, write_lock, load_lock, open_lock;
 	pthread_rwlock_t lock;
 
