@@ -48,7 +48,8 @@ static int create_journal(struct disk *meta, struct akin_diag *diag)
 	return err ? err : err2;
 }
 
-/* No journal: until it is renamed nobody will miss the file. */
+/* Its journal may live in memory: a crash leaves nothing to recover. What is
+ * built is synced by SQLite as ever. */
 static int build(struct catalog *c, struct akin_diag *diag)
 {
 	int reserved = VFS_RESERVED_BYTES, rc, err;
@@ -76,21 +77,6 @@ static int build(struct catalog *c, struct akin_diag *diag)
 	return err;
 }
 
-/* SQLite has synced what it wrote; the journal's mode was not meant for
- * promises, so once more. */
-static int sync_built(struct disk *meta, struct akin_diag *diag)
-{
-	struct file *f;
-	int err;
-
-	err = disk_open(meta, NEW_CATALOG, DISK_WRITE, &f, diag);
-	if (err)
-		return err;
-	err = file_sync(f, diag);
-	(void)file_close(f, NULL);	/* synced, or failed already */
-	return err;
-}
-
 /* Leftovers of a creation that did not get far. */
 static int drop_leftover(struct disk *meta, const char *name,
 			 struct akin_diag *diag)
@@ -110,8 +96,6 @@ static int create(struct disk *meta, struct catalog *c, struct akin_diag *diag)
 	err = drop_leftover(meta, NEW_CATALOG, diag);
 	if (!err)
 		err = build(c, diag);
-	if (!err)
-		err = sync_built(meta, diag);
 	if (!err)
 		err = create_journal(meta, diag);
 	if (!err)

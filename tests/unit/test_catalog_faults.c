@@ -526,6 +526,45 @@ static struct simdisk *hot_disk(const struct script *s, int *done_ret)
 	return hot;
 }
 
+/* The power fails again, in the recovery or in the first commit after it. */
+static void test_power_cut_after_recovery(void **state)
+{
+	struct simdisk *hot, *sd, *after;
+	struct case_backup b;
+	struct catalog *c;
+	struct script s;
+	struct disk *d;
+	bool more = true;
+	u64 nr, seed;
+	int done, err;
+
+	script_init(&s, false);
+	hot = hot_disk(&s, &done);
+	for (nr = 1; more; nr++) {
+		sd = simdisk_clone(hot);
+		d = simdisk_attach(sd, true);
+		b = s.done;
+		simdisk_crash_at(sd, nr);
+		err = case_open(d, false, &c, NULL);
+		if (!err)
+			err = case_step(c, &b, done, NULL);
+		more = simdisk_crashed(sd);
+		assert_true(more == (err != 0));
+		for (seed = 0; seed < 4; seed++) {
+			after = simdisk_reboot(sd, nr * 7 + seed, SIM_TORN);
+			expect_state(&s, after, done + !err, err != 0,
+				     "second cut at", nr);
+			simdisk_free(after);
+		}
+		catalog_close(c);
+		disk_free(d);
+		simdisk_free(sd);
+	}
+	assert_true(nr > 15);
+	simdisk_free(hot);
+	script_release(&s);
+}
+
 /* Recovery stops at damage in what it needs, and does no harm elsewhere. */
 static void test_flipped_bits_in_journal(void **state)
 {
@@ -674,6 +713,7 @@ int main(void)
 		cmocka_unit_test(test_flipped_bits_in_pages),
 		cmocka_unit_test(test_misplaced_pages),
 		cmocka_unit_test(test_flipped_bits_in_journal),
+		cmocka_unit_test(test_power_cut_after_recovery),
 		cmocka_unit_test(test_read_only_recovers_a_copy),
 		cmocka_unit_test(test_reader_outlives_writer),
 		cmocka_unit_test(test_read_only_without_locks),
