@@ -76,6 +76,8 @@ int store_super_read(struct disk *d, struct super *out,
 /* store_snapshot.c */
 void store_snapshot_export(const struct snapshot *s, struct akin_snapshot *out);
 void store_hex(const u8 *bytes, size_t n, char *out);
+/* In hex; "" if it is all zeros, which stands for none. */
+void store_id_export(const u8 id[SNAPSHOT_ID_BYTES], char *out);
 /* Newest snapshot of the same host and paths; absent is -AKIN_E_absent. */
 int store_find_parent(struct akin_pool *p, const char *host,
 		      const char *const *paths, u32 nr_paths,

@@ -440,8 +440,8 @@ static void fill_result(struct backup *b, const struct ingest_counts *c,
 	memset(out, 0, sizeof(*out));
 	out->number = b->snap.number;
 	if (out->number)	/* 0: a dry run */
-		store_hex(b->snap.id, sizeof(b->snap.id), out->id);
-	store_hex(b->snap.parent, sizeof(b->snap.parent), out->parent);
+		store_id_export(b->snap.id, out->id);
+	store_id_export(b->snap.parent, out->parent);
 	out->chunks = c->chunks;
 	out->chunks_new = c->chunks_new;
 	fill_progress(b, &out->total);

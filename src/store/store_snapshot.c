@@ -18,16 +18,23 @@ void store_hex(const u8 *bytes, size_t n, char *out)
 	*out = 0;
 }
 
-void store_snapshot_export(const struct snapshot *s, struct akin_snapshot *out)
+void store_id_export(const u8 id[SNAPSHOT_ID_BYTES], char *out)
 {
 	static const u8 none[SNAPSHOT_ID_BYTES];
+
+	*out = 0;
+	if (memcmp(id, none, sizeof(none)))
+		store_hex(id, sizeof(none), out);
+}
+
+void store_snapshot_export(const struct snapshot *s, struct akin_snapshot *out)
+{
 	const struct snapshot_counts *c = &s->counts;
 
 	memset(out, 0, sizeof(*out));
 	out->number = s->number;
-	store_hex(s->id, sizeof(s->id), out->id);
-	if (memcmp(s->parent, none, sizeof(none)))
-		store_hex(s->parent, sizeof(s->parent), out->parent);
+	store_id_export(s->id, out->id);
+	store_id_export(s->parent, out->parent);
 	out->time_sec = s->time_sec;
 	out->time_nsec = s->time_nsec;
 	out->utc_offset_sec = s->utc_offset_sec;
