@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run of the program, and its commands.
+ *
+ * A command returns 0 or a negative code, with its message in @diag; only
+ * main() prints errors and knows exit codes.
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include <stdio.h>
+
+#include "akin/akin.h"
+#include "cli_args.h"
+#include "cli_json.h"
+#include "cli_term.h"
+
+struct cli {
+	struct cli_args args;
+	struct akin_pool *pool;	/* NULL until cli_open() */
+	struct akin_diag diag;
+	struct cli_json json;	/* lines for standard output */
+	struct cli_str text;	/* scratch */
+	int argc;
+	char **argv;
+	bool stdin_was_closed;
+	int output_errno;	/* of the first write that failed */
+};
+
+int cli_cmd_init(struct cli *c);
+int cli_cmd_backup(struct cli *c);
+int cli_cmd_snapshots(struct cli *c);
+int cli_cmd_ls(struct cli *c);
+int cli_cmd_find(struct cli *c);
+int cli_cmd_diff(struct cli *c);
+int cli_cmd_cat(struct cli *c);
+int cli_cmd_restore(struct cli *c);
+int cli_cmd_check(struct cli *c);
+int cli_cmd_stats(struct cli *c);
+int cli_cmd_inspect(struct cli *c);
+int cli_cmd_version(struct cli *c);
+int cli_cmd_help(struct cli *c);
+
+/* Opens the pool that -p names, into c->pool. */
+int cli_open(struct cli *c, bool read_only);
+
+/* What --host, --tag and --path choose; borrows from c->args. */
+struct akin_snapshot_filter cli_filter(const struct cli *c);
+
+/*
+ * SNAP[:PATH] taken apart: *snap_ret owned, *path_ret borrowed from @word and
+ * NULL if there is no ':'.
+ */
+void cli_split_name(const char *word, char **snap_ret, const char **path_ret);
+
+/* A snapshot, and a path in it that starts with '/'; *path NULL if none. */
+struct cli_name {
+	uint64_t snapshot;
+	char id[33];
+	char *path;		/* owned */
+};
+int cli_resolve(struct cli *c, const char *word, struct cli_name *out);
+void cli_name_release(struct cli_name *n);
+
+/* Callbacks of struct cli for the options of operations. */
+void cli_on_progress(void *ctx, const struct akin_progress *p);
+void cli_on_waiting(void *ctx, const char *text);
+void cli_warn(struct cli *c, const char *path, int code, const char *text,
+	      bool minor);
+
+/* Non-zero (a library code) once standard output has failed. */
+int cli_output_error(struct cli *c);
+/* "a/b" as "3.4x"; "-" if b is 0. */
+const char *cli_ratio_text(uint64_t a, uint64_t b, char out[CLI_UNIT_TEXT]);
+/* The name, quoted, in c->text, which is reset before. */
+const char *cli_quoted(struct cli *c, const char *s);
+
+/* Type, mode, times and so on of a node; for ls and find. */
+void cli_node_json(struct cli *c, const struct akin_node *n);
+/* @prefix stands in front of the path, within the quotes. */
+void cli_node_print(struct cli *c, const char *prefix,
+		    const struct akin_node *n);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * akin check.
+ *
+ * Findings go to standard output: they are what was asked for.
+ */
+#include <string.h>
+
+#include "cli.h"
+#include "cli_text.h"
+
+static void on_finding(void *ctx, int code, const char *text,
+		       const char *snapshot, const char *path)
+{
+	struct cli *c = ctx;
+	struct cli_str *t = &c->text;
+	bool have_snapshot = snapshot && *snapshot;
+	bool have_path = path && *path;
+
+	cli_term_clear();
+	if (c->args.json) {
+		cli_json_begin(&c->json, "finding");
+		cli_json_text(&c->json, "code", akin_error_name(code));
+		cli_json_text(&c->json, "message", text);
+		if (have_snapshot)
+			cli_json_text(&c->json, "snapshot", snapshot);
+		if (have_path)
+			cli_json_name(&c->json, "path", path);
+		cli_json_end(&c->json, stdout);
+		return;
+	}
+	cli_str_reset(t);
+	cli_plain(t, text);
+	if (have_snapshot)
+		cli_str_addf(t, "  [%.8s%s", snapshot, have_path ? ":" : "]");
+	else if (have_path)
+		cli_str_add(t, "  [");
+	if (have_path) {
+		cli_quote(t, path, strlen(path));
+		cli_str_addc(t, ']');
+	}
+	printf("%s\n", cli_str_text(t));
+	/* Someone may be watching. */
+	fflush(stdout);
+}
+
+static void print_json(struct cli *c, const struct akin_check_result *r)
+{
+	struct cli_json *j = &c->json;
+
+	cli_json_begin(j, "summary");
+	cli_json_text(j, "command", "check");
+	cli_json_bool(j, "read_data", c->args.read_data.given);
+	cli_json_uint(j, "snapshots", r->snapshots);
+	cli_json_uint(j, "containers", r->containers);
+	cli_json_uint(j, "pieces", r->pieces);
+	cli_json_uint(j, "chunks_located", r->chunks_located);
+	cli_json_uint(j, "containers_read", r->containers_read);
+	cli_json_uint(j, "groups_read", r->groups_read);
+	cli_json_uint(j, "chunks_verified", r->chunks_verified);
+	cli_json_uint(j, "bytes_verified", r->bytes_verified);
+	cli_json_uint(j, "bytes_not_read", r->bytes_not_read);
+	cli_json_uint(j, "findings", r->findings);
+	cli_json_uint(j, "chunks_damaged", r->chunks_damaged);
+	cli_json_uint(j, "files_damaged", r->files_damaged);
+	cli_json_uint(j, "snapshots_damaged", r->snapshots_damaged);
+	cli_json_uint(j, "orphan_files", r->orphan_files);
+	cli_json_end(j, stdout);
+}
+
+static void print_text(const struct akin_check_result *r)
+{
+	char a[CLI_UNIT_TEXT];
+
+	printf("tested: snapshots %llu, containers %llu, pieces of recipes "
+	       "%llu; chunks found where they should be: %llu\n",
+	       (unsigned long long)r->snapshots,
+	       (unsigned long long)r->containers,
+	       (unsigned long long)r->pieces,
+	       (unsigned long long)r->chunks_located);
+	if (r->chunks_verified)
+		printf("read and compared: %s, chunks %llu\n",
+		       cli_size_text(r->bytes_verified, a),
+		       (unsigned long long)r->chunks_verified);
+	if (r->bytes_not_read)
+		printf("not tested: %s of data; 'akin check --read-data' "
+		       "reads it\n", cli_size_text(r->bytes_not_read, a));
+	if (r->orphan_files)
+		printf("files that belong to nobody and only take space: "
+		       "%llu\n",
+		       (unsigned long long)r->orphan_files);
+	if (r->findings)
+		printf("DAMAGE: findings %llu; affected are chunks %llu, files "
+		       "%llu, snapshots %llu\n",
+		       (unsigned long long)r->findings,
+		       (unsigned long long)r->chunks_damaged,
+		       (unsigned long long)r->files_damaged,
+		       (unsigned long long)r->snapshots_damaged);
+	else
+		printf("no damage found\n");
+}
+
+/* Damage is remembered in the pool, by those who may write to it. */
+static int open_pool(struct cli *c)
+{
+	int err = cli_open(c, false);
+
+	if (akin_error_class(err) != AKIN_CLASS_DENIED)
+		return err;
+	memset(&c->diag, 0, sizeof(c->diag));
+	return cli_open(c, true);
+}
+
+int cli_cmd_check(struct cli *c)
+{
+	struct akin_check_options opt = { 0 };
+	struct akin_check_result r = { 0 };
+	int err;
+
+	opt.read_data = c->args.read_data.given;
+	opt.read_percent = c->args.read_data.percent;
+	opt.read_bytes = c->args.read_data.bytes;
+	opt.progress = cli_on_progress;
+	opt.finding = on_finding;
+	opt.ctx = c;
+	err = open_pool(c);
+	if (err)
+		return err;
+	err = akin_check(c->pool, &opt, &r, &c->diag);
+	cli_term_clear();
+	if (err && !(akin_error_class(err) == AKIN_CLASS_CORRUPT && r.findings))
+		return err;
+	if (c->args.json)
+		print_json(c, &r);
+	else if (!c->args.quiet)
+		print_text(&r);
+	return err;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * akin: the program.
+ *
+ * Prepares the process, reads the command line, runs one command, and turns
+ * what came back into one message and one exit code.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "cli_exit.h"
+#include "cli_signal.h"
+
+#define OUTPUT_BYTES (64 * 1024)
+
+static int (*const commands[])(struct cli *c) = {
+	[CLI_INIT] = cli_cmd_init,
+	[CLI_BACKUP] = cli_cmd_backup,
+	[CLI_SNAPSHOTS] = cli_cmd_snapshots,
+	[CLI_LS] = cli_cmd_ls,
+	[CLI_FIND] = cli_cmd_find,
+	[CLI_DIFF] = cli_cmd_diff,
+	[CLI_CAT] = cli_cmd_cat,
+	[CLI_RESTORE] = cli_cmd_restore,
+	[CLI_CHECK] = cli_cmd_check,
+	[CLI_STATS] = cli_cmd_stats,
+	[CLI_INSPECT] = cli_cmd_inspect,
+	[CLI_VERSION] = cli_cmd_version,
+	[CLI_HELP] = cli_cmd_help,
+};
+_Static_assert(CLI_ARRAY_SIZE(commands) == CLI_NR_COMMANDS,
+	       "each command has a function");
+
+static void prepare(struct cli *c)
+{
+	c->stdin_was_closed = cli_fix_descriptors();
+	/*
+	 * glibc gives every thread an arena of its own, and what one has freed
+	 * stays with it: resident memory would follow the number of threads
+	 * and not the budget. The engine allocates rarely once it runs, so
+	 * two arenas do not make threads wait.
+	 */
+	mallopt(M_ARENA_MAX, 2);
+	cli_raise_limits();
+	cli_signal_init();
+	setvbuf(stdout, NULL, _IOFBF, OUTPUT_BYTES);
+}
+
+static int run(struct cli *c)
+{
+	int err;
+
+	if (c->args.help)
+		return cli_cmd_help(c);
+	if (c->args.version)
+		return cli_cmd_version(c);
+	err = commands[c->args.command](c);
+	cli_term_clear();
+	return err;
+}
+
+/* Flushes standard output; the errno that it came to, or 0. */
+static int finish_output(struct cli *c)
+{
+	errno = 0;
+	if (fflush(stdout) && !c->output_errno)
+		c->output_errno = errno ? errno : EIO;
+	if (ferror(stdout) && !c->output_errno)
+		c->output_errno = EIO;
+	return c->output_errno;
+}
+
+static int report(struct cli *c, int err)
+{
+	int sig = cli_signal_received(), out = finish_output(c);
+
+	/* Whoever read it has seen enough; nothing to say. */
+	if (out == EPIPE)
+		return CLI_EXIT_SIGNAL + SIGPIPE;
+	if (out && !err)
+		err = cli_fail_errno(&c->diag, out, "standard output");
+	if (!err)
+		return CLI_EXIT_OK;
+	if (sig && akin_error_class(err) == AKIN_CLASS_INTERRUPTED) {
+		cli_term_message(CLI_NOTE, err, NULL, "interrupted", NULL);
+		return CLI_EXIT_SIGNAL + sig;
+	}
+	cli_term_message(err == -AKIN_E_partial ? CLI_NOTE : CLI_ERROR, err,
+			 NULL, c->diag.text[0] ? c->diag.text :
+			 akin_strerror(err), c->diag.hint);
+	return cli_exit_of(err);
+}
+
+int main(int argc, char **argv)
+{
+	struct cli c = { .argc = argc, .argv = argv };
+	int err, code;
+
+	prepare(&c);
+	err = cli_args_parse(argc, argv, &c.args, &c.diag);
+	cli_term_init(!c.args.quiet, c.args.json);
+	if (!err)
+		err = run(&c);
+	code = report(&c, err);
+	cli_signal_pool(NULL);
+	akin_pool_close(c.pool);
+	cli_json_release(&c.json);
+	cli_str_release(&c.text);
+	cli_args_release(&c.args);
+	return code;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signals, and what a process wants before anything else.
+ *
+ * The first INT, TERM or HUP asks the running operation to stop, the second
+ * ends the process at once.
+ */
+#ifndef CLI_SIGNAL_H
+#define CLI_SIGNAL_H
+
+#include <stdbool.h>
+
+#include "akin/pool.h"
+
+/* Once. */
+void cli_signal_init(void);
+/* The pool to stop; NULL: none. */
+void cli_signal_pool(struct akin_pool *p);
+/* The signal that came, or 0. */
+int cli_signal_received(void);
+/* Readable once a signal came: for poll(2) beside whatever one waits for. */
+int cli_signal_fd(void);
+
+/* Descriptors 0 to 2 are open afterwards; true if 0 was not. */
+bool cli_fix_descriptors(void);
+/* As many open files as the system allows us. */
+void cli_raise_limits(void);
+/* The limit we were started with, for a child; @raised: ours again. */
+void cli_set_limits(bool raised);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * akin stats.
+ */
+#include "cli.h"
+
+static void row(const char *label, uint64_t bytes)
+{
+	char a[CLI_UNIT_TEXT];
+
+	printf("%-24s %10s\n", label, cli_size_text(bytes, a));
+}
+
+static void print_pool_json(struct cli *c, const struct akin_stats *s)
+{
+	struct cli_json *j = &c->json;
+
+	cli_json_begin(j, "stats");
+	cli_json_uint(j, "snapshots", s->snapshots);
+	cli_json_uint(j, "bytes_logical", s->bytes_logical);
+	cli_json_uint(j, "bytes_unique", s->bytes_unique);
+	cli_json_uint(j, "bytes_total", s->bytes_total);
+	cli_json_uint(j, "bytes_data", s->bytes_data);
+	cli_json_uint(j, "bytes_meta_containers", s->bytes_meta_containers);
+	cli_json_uint(j, "bytes_index", s->bytes_index);
+	cli_json_uint(j, "bytes_catalog", s->bytes_catalog);
+	cli_json_uint(j, "bytes_records", s->bytes_records);
+	cli_json_uint(j, "bytes_other", s->bytes_other);
+	cli_json_uint(j, "chunks", s->chunks);
+	cli_json_uint(j, "data_containers", s->data_containers);
+	cli_json_uint(j, "meta_containers", s->meta_containers);
+	cli_json_uint(j, "runs", s->runs);
+	cli_json_uint(j, "damaged", s->damaged);
+	cli_json_uint(j, "meta_free", s->meta_free);
+	cli_json_uint(j, "meta_total", s->meta_total);
+	cli_json_uint(j, "data_free", s->data_free);
+	cli_json_uint(j, "data_total", s->data_total);
+	cli_json_end(j, stdout);
+}
+
+static void print_pool(const struct akin_stats *s)
+{
+	char a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT];
+
+	printf("%-24s %10llu\n", "snapshots",
+	       (unsigned long long)s->snapshots);
+	row("stored in them", s->bytes_logical);
+	printf("%-24s %10s  (%s)\n", "after deduplication",
+	       cli_size_text(s->bytes_unique, a),
+	       cli_ratio_text(s->bytes_logical, s->bytes_unique, b));
+	printf("%-24s %10s  (%s in all)\n", "in the pool",
+	       cli_size_text(s->bytes_total, a),
+	       cli_ratio_text(s->bytes_logical, s->bytes_total, b));
+	row("  data", s->bytes_data);
+	row("  recipes, directories", s->bytes_meta_containers);
+	row("  index", s->bytes_index);
+	row("  catalog", s->bytes_catalog);
+	row("  records", s->bytes_records);
+	row("  reserve, unused files", s->bytes_other);
+	printf("%-24s %10llu  in %llu containers\n", "chunks",
+	       (unsigned long long)s->chunks,
+	       (unsigned long long)s->data_containers);
+	if (s->damaged)
+		printf("%-24s %10llu  ('akin check' says more)\n", "damaged",
+		       (unsigned long long)s->damaged);
+	printf("%-24s %10s  of %s\n", "free, metadata",
+	       cli_size_text(s->meta_free, a), cli_size_text(s->meta_total, b));
+	printf("%-24s %10s  of %s\n", "free, data",
+	       cli_size_text(s->data_free, a), cli_size_text(s->data_total, b));
+}
+
+static int pool_stats(struct cli *c)
+{
+	struct akin_stats s = { 0 };
+	int err;
+
+	err = akin_stats(c->pool, &s, &c->diag);
+	if (err)
+		return err;
+	if (c->args.json)
+		print_pool_json(c, &s);
+	else
+		print_pool(&s);
+	return 0;
+}
+
+static void print_snapshot_json(struct cli *c, const struct akin_snapshot *s)
+{
+	struct cli_json *j = &c->json;
+
+	cli_json_begin(j, "snapshot_stats");
+	cli_json_text(j, "id", s->id);
+	cli_json_uint(j, "files", s->files);
+	cli_json_uint(j, "dirs", s->dirs);
+	cli_json_uint(j, "others", s->others);
+	cli_json_uint(j, "bytes", s->bytes);
+	cli_json_uint(j, "bytes_read", s->bytes_read);
+	cli_json_uint(j, "chunks", s->chunks);
+	cli_json_uint(j, "chunks_new", s->chunks_new);
+	cli_json_uint(j, "bytes_new", s->bytes_new);
+	cli_json_uint(j, "bytes_stored", s->bytes_stored);
+	cli_json_uint(j, "bytes_meta", s->bytes_meta);
+	cli_json_uint(j, "warnings", s->warnings);
+	cli_json_seconds(j, "seconds", s->duration_ns);
+	cli_json_end(j, stdout);
+}
+
+static void print_snapshot(const struct akin_snapshot *s)
+{
+	char a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT];
+
+	printf("snapshot %.8s of %s\n", s->id, cli_time_text(s->time_sec, a));
+	printf("  %-22s %10llu  %llu directories, %llu others\n", "files",
+	       (unsigned long long)s->files, (unsigned long long)s->dirs,
+	       (unsigned long long)s->others);
+	row("  a restore gives", s->bytes);
+	row("  read for the backup", s->bytes_read);
+	printf("  %-22s %10s  %llu of %llu chunks\n", "new",
+	       cli_size_text(s->bytes_new, a),
+	       (unsigned long long)s->chunks_new,
+	       (unsigned long long)s->chunks);
+	printf("  %-22s %10s  %s of it metadata\n", "added to the pool",
+	       cli_size_text(s->bytes_stored + s->bytes_meta, a),
+	       cli_size_text(s->bytes_meta, b));
+	printf("  %-22s %10s\n", "took", cli_duration_text(s->duration_ns, a));
+}
+
+struct wanted {
+	struct cli *c;
+	uint64_t number;
+};
+
+static int on_snapshot(void *ctx, const struct akin_snapshot *s)
+{
+	struct wanted *w = ctx;
+
+	if (s->number != w->number)
+		return 0;
+	if (w->c->args.json)
+		print_snapshot_json(w->c, s);
+	else
+		print_snapshot(s);
+	return cli_output_error(w->c);
+}
+
+static int snapshot_stats(struct cli *c, const char *word)
+{
+	struct wanted w = { .c = c };
+	struct cli_name name;
+	int err;
+
+	err = cli_resolve(c, word, &name);
+	if (!err && name.path)
+		err = cli_fail(&c->diag, -AKIN_E_usage,
+			       "'%s': a snapshot, without a path", word);
+	w.number = name.snapshot;
+	cli_name_release(&name);
+	if (!err)
+		err = akin_snapshot_each(c->pool, NULL, on_snapshot, &w,
+					 &c->diag);
+	return err;
+}
+
+int cli_cmd_stats(struct cli *c)
+{
+	uint32_t i;
+	int err;
+
+	err = cli_open(c, true);
+	if (!err && !c->args.operands.nr)
+		return pool_stats(c);
+	for (i = 0; !err && i < c->args.operands.nr; i++)
+		err = snapshot_stats(c, c->args.operands.v[i]);
+	return err;
+}

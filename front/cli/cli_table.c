@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options; see cli_table.h.
+ *
+ * A name may stand twice with different commands, where it means the same kind
+ * of thing but another sentence explains it.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "akin/pool.h"
+#include "cli_table.h"
+
+#define AT(field) offsetof(struct cli_args, field)
+#define B(command) CLI_BIT(CLI_##command)
+/* Commands that name a snapshot. */
+#define NAMING (B(LS) | B(FIND) | B(DIFF) | B(CAT) | B(RESTORE) | B(STATS))
+
+static_assert(AKIN_MEMORY_DEFAULT == 128u << 20, "the help below says 128M");
+
+const struct cli_option cli_options[] = {
+	/* Of every command ---------------------------------------------- */
+	{ "pool", 'p', CLI_STRING, "POOL", CLI_ALL, AT(pool),
+	  "the pool to work on", .env = "AKIN_POOL",
+	  .complete = CLI_COMPLETE_DIR },
+	{ "json", 0, CLI_FLAG, NULL, CLI_ALL, AT(json),
+	  "print JSON, one object a line" },
+	{ "quiet", 'q', CLI_FLAG, NULL, CLI_ALL, AT(quiet),
+	  "print no progress, notes or summaries; warnings and errors stay" },
+	{ "verbose", 'v', CLI_FLAG, NULL, CLI_ALL, AT(verbose),
+	  "say more, such as how memory is split" },
+	{ "memory", 0, CLI_SIZE, "SIZE", CLI_ALL, AT(memory),
+	  "keep the whole process within SIZE of memory (default 128M)",
+	  .env = "AKIN_MEMORY" },
+	{ "threads", 0, CLI_COUNT, "N", CLI_ALL, AT(threads),
+	  "work with N threads (default: one per processor)",
+	  .env = "AKIN_THREADS" },
+	{ "help", 'h', CLI_FLAG, NULL, CLI_ALL, AT(help),
+	  "explain the command, by example", .line_only = true },
+	{ "version", 0, CLI_FLAG, NULL, CLI_ALL, AT(version),
+	  "print the version", .line_only = true },
+
+	/* init ----------------------------------------------------------- */
+	{ "meta-dir", 0, CLI_STRING, "DIR", B(INIT), AT(meta_dir),
+	  "put the metadata pool (small, wants a fast disk) into DIR",
+	  .complete = CLI_COMPLETE_DIR },
+	{ "data-dir", 0, CLI_STRING, "DIR", B(INIT), AT(data_dir),
+	  "put the data pool (big, may be slow) into DIR",
+	  .complete = CLI_COMPLETE_DIR },
+	{ "chunk-size", 0, CLI_SIZE, "SIZE", B(INIT), AT(chunk_size),
+	  "cut chunks of SIZE on average, a power of two (default 8K)" },
+	{ "fixed-blocks", 0, CLI_FLAG, NULL, B(INIT), AT(fixed_blocks),
+	  "cut blocks of exactly that size instead, for disk images" },
+	{ "compression", 0, CLI_STRING, "CODEC", B(INIT), AT(compression),
+	  "compress with none, lz4 or zstd[:LEVEL] (default zstd:3)",
+	  .complete = CLI_COMPLETE_CODEC },
+	{ "hash", 0, CLI_CHOICE, "NAME", B(INIT), AT(hash),
+	  "fingerprint with blake3 or sha256 (default blake3)",
+	  .choices = "blake3|sha256" },
+	{ "container-size", 0, CLI_SIZE, "SIZE", B(INIT), AT(container_size),
+	  "write containers of SIZE, 1M to 64M (default 8M)" },
+	{ "like", 0, CLI_STRING, "POOL", B(INIT), AT(like),
+	  "share the keys and chunk size of another pool, so that data can be "
+	  "copied between them as it is", .complete = CLI_COMPLETE_DIR },
+
+	/* backup --------------------------------------------------------- */
+	{ "tag", 0, CLI_LIST, "T", B(BACKUP), AT(tags),
+	  "give the snapshot the tag T; may be repeated" },
+	{ "host", 0, CLI_STRING, "H", B(BACKUP), AT(host),
+	  "record the host as H instead of this machine's name" },
+	{ "exclude", 0, CLI_LIST, "PATTERN", B(BACKUP), AT(excludes),
+	  "leave out what PATTERN matches; may be repeated" },
+	{ "exclude-file", 0, CLI_LIST, "FILE", B(BACKUP), AT(exclude_files),
+	  "leave out what the patterns in FILE match, one a line",
+	  .complete = CLI_COMPLETE_FILE },
+	{ "exclude-if-present", 0, CLI_STRING, "NAME", B(BACKUP),
+	  AT(exclude_if_present), "leave out directories that hold a NAME" },
+	{ "files-from", 0, CLI_STRING, "FILE", B(BACKUP), AT(files_from),
+	  "back up the paths in FILE too, one a line; '-' is standard input",
+	  .complete = CLI_COMPLETE_FILE },
+	{ "files-from0", 0, CLI_STRING, "FILE", B(BACKUP), AT(files_from0),
+	  "the same, each path ended by a NUL byte",
+	  .complete = CLI_COMPLETE_FILE },
+	{ "one-file-system", 'x', CLI_FLAG, NULL, B(BACKUP),
+	  AT(one_file_system), "do not enter other file systems" },
+	{ "force", 0, CLI_FLAG, NULL, B(BACKUP), AT(force),
+	  "read every file, also those that look unchanged" },
+	{ "read-special", 0, CLI_FLAG, NULL, B(BACKUP), AT(read_special),
+	  "store the contents of named devices and FIFOs, not the nodes" },
+	{ "limit-read", 0, CLI_RATE, "RATE", B(BACKUP), AT(limit_read),
+	  "read at most RATE bytes a second, such as 50M" },
+	{ "limit-write", 0, CLI_RATE, "RATE", B(BACKUP), AT(limit_write),
+	  "write at most RATE bytes a second to the pool" },
+	{ "stdin", 0, CLI_STRING, "NAME", B(BACKUP), AT(stdin_name),
+	  "store standard input as a stream called NAME", .line_only = true },
+	{ "exec", 0, CLI_FLAG, NULL, B(BACKUP), AT(exec),
+	  "with --stdin: run the command behind '--' and store what it "
+	  "prints, but only if it succeeds", .line_only = true },
+
+	/* Choosing snapshots --------------------------------------------- */
+	{ "tag", 0, CLI_LIST, "T", B(SNAPSHOTS) | NAMING, AT(tags),
+	  "only snapshots with the tag T; repeated: with all of them" },
+	{ "host", 0, CLI_STRING, "H", B(SNAPSHOTS) | NAMING, AT(host),
+	  "only snapshots of the host H" },
+	{ "path", 0, CLI_LIST, "PATH", B(SNAPSHOTS), AT(paths),
+	  "only snapshots of exactly PATH; repeated: of exactly these",
+	  .complete = CLI_COMPLETE_DIR },
+	{ "snapshot", 's', CLI_LIST, "SNAP", B(FIND), AT(snapshots),
+	  "search SNAP instead of every snapshot; may be repeated",
+	  .complete = CLI_COMPLETE_SNAPSHOT },
+
+	/* Looking into them ---------------------------------------------- */
+	{ "long", 'l', CLI_FLAG, NULL, B(LS) | B(FIND), AT(long_format),
+	  "print mode, owner, group, size and time as well" },
+	{ "one-level", '1', CLI_FLAG, NULL, B(LS), AT(one_level),
+	  "list a directory's own entries, not what is below them" },
+
+	/* restore -------------------------------------------------------- */
+	{ "target", 't', CLI_STRING, "DIR", B(RESTORE), AT(target),
+	  "restore into DIR, made if it does not exist",
+	  .complete = CLI_COMPLETE_DIR },
+	{ "include", 0, CLI_LIST, "PATTERN", B(RESTORE), AT(includes),
+	  "restore only what PATTERN matches; may be repeated" },
+	{ "exclude", 0, CLI_LIST, "PATTERN", B(RESTORE), AT(excludes),
+	  "leave out what PATTERN matches; may be repeated" },
+	{ "overwrite", 0, CLI_CHOICE, "WHEN", B(RESTORE), AT(overwrite),
+	  "existing files: if-changed (size or time differ; the default), "
+	  "always (compare and correct every byte), never",
+	  .choices = "if-changed|always|never" },
+	{ "delete", 0, CLI_FLAG, NULL, B(RESTORE), AT(delete_extra),
+	  "remove from DIR what the snapshot does not have" },
+	{ "verify", 0, CLI_FLAG, NULL, B(RESTORE), AT(verify),
+	  "read everything back afterwards and compare" },
+	{ "dry-run", 'n', CLI_FLAG, NULL, B(BACKUP) | B(RESTORE), AT(dry_run),
+	  "say what would happen; write nothing" },
+
+	/* check ---------------------------------------------------------- */
+	{ "read-data", 0, CLI_SHARE, "N%|SIZE", B(CHECK), AT(read_data),
+	  "read data too: all of it, a share (5%), or so much (10G)" },
+	{ NULL },
+};
+
+bool cli_option_is_global(const struct cli_option *o)
+{
+	return o->commands == CLI_ALL;
+}
+
+const struct cli_option *cli_option_find(enum cli_command command,
+					 const char *name, size_t len)
+{
+	const struct cli_option *o;
+
+	for (o = cli_options; o->name; o++) {
+		if ((o->commands & CLI_BIT(command)) &&
+		    strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			return o;
+	}
+	return NULL;
+}
+
+int cli_command_find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < CLI_NR_COMMANDS; i++) {
+		if (strcmp(cli_commands[i].name, name) == 0)
+			return i;
+	}
+	return -1;
+}
+
+const struct cli_topic *cli_topic_find(const char *name)
+{
+	const struct cli_topic *t;
+
+	for (t = cli_topics; t->name; t++) {
+		if (strcmp(t->name, name) == 0)
+			return t;
+	}
+	return NULL;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands, options and topics: the one table.
+ *
+ * Parsing, --help, the manual pages, the completions, the configuration file
+ * and the environment are all made from it, so they cannot disagree.
+ */
+#ifndef CLI_TABLE_H
+#define CLI_TABLE_H
+
+#include "cli_str.h"
+#include "cli_units.h"
+
+enum cli_command {
+	CLI_INIT, CLI_BACKUP, CLI_SNAPSHOTS, CLI_LS, CLI_FIND, CLI_DIFF,
+	CLI_CAT, CLI_RESTORE, CLI_CHECK, CLI_STATS, CLI_INSPECT, CLI_VERSION,
+	CLI_HELP,
+	CLI_NR_COMMANDS
+};
+
+/* What the command line, environment and configuration came to. */
+struct cli_args {
+	enum cli_command command;
+	bool have_command;
+	const char *pool;
+	bool json, quiet, verbose, help, version;
+	uint64_t memory;
+	unsigned threads;
+	/* init */
+	const char *meta_dir, *data_dir, *compression, *hash, *like;
+	uint64_t chunk_size, container_size;
+	bool fixed_blocks;
+	/* backup */
+	struct cli_list tags, excludes, exclude_files;
+	const char *host, *exclude_if_present, *files_from, *files_from0;
+	const char *stdin_name;
+	bool exec, one_file_system, force, read_special, dry_run;
+	uint64_t limit_read, limit_write;
+	/* the others */
+	struct cli_list snapshots, paths, includes;
+	const char *target, *overwrite;
+	bool long_format, one_level, delete_extra, verify;
+	struct cli_share read_data;
+
+	struct cli_list operands;
+	uint32_t nr_before_dashes;	/* operands in front of "--" */
+	struct cli_list owned;	/* strings that belong to this */
+};
+
+enum cli_kind {
+	CLI_FLAG,		/* bool; --no-NAME undoes it */
+	CLI_STRING,
+	CLI_LIST,		/* may be repeated */
+	CLI_CHOICE,		/* one of @choices */
+	CLI_SIZE, CLI_RATE, CLI_COUNT,
+	CLI_SHARE,		/* the value is optional */
+};
+
+/* What a shell offers as a value or operand. */
+enum cli_complete {
+	CLI_COMPLETE_NONE, CLI_COMPLETE_FILE, CLI_COMPLETE_DIR,
+	CLI_COMPLETE_SNAPSHOT, CLI_COMPLETE_TOPIC, CLI_COMPLETE_CODEC,
+};
+
+#define CLI_BIT(command) (1u << (command))
+#define CLI_ALL (CLI_BIT(CLI_NR_COMMANDS) - 1)
+
+struct cli_option {
+	const char *name;
+	char letter;		/* or 0 */
+	enum cli_kind kind;
+	const char *arg;	/* name of the value in help; NULL: none */
+	unsigned commands;	/* CLI_BIT of each that has it */
+	size_t offset;		/* in struct cli_args */
+	const char *help;	/* one sentence, lower case, no full stop */
+	const char *choices;	/* "a|b|c" */
+	const char *env;	/* variable that sets it */
+	enum cli_complete complete;
+	bool line_only;		/* has no place in a configuration file */
+};
+
+struct cli_example {
+	const char *line, *text;
+};
+
+#define CLI_MAX_SYNOPSES 3
+#define CLI_MAX_EXAMPLES 7
+#define CLI_ANY UINT32_MAX
+
+struct cli_command_info {
+	const char *name;
+	const char *summary;	/* one sentence, lower case, no full stop */
+	const char *synopsis[CLI_MAX_SYNOPSES];	/* behind "akin " */
+	const char *text;	/* see cli_topic */
+	struct cli_example examples[CLI_MAX_EXAMPLES];
+	uint32_t min_operands, max_operands;
+	enum cli_complete complete;
+};
+
+/*
+ * A subject that concerns more than one command: `akin help NAME`, and a
+ * section of akin(1). Text is lines of at most 76 columns; empty lines part
+ * paragraphs, lines that begin with four blanks are kept as they are.
+ */
+struct cli_topic {
+	const char *name, *title, *summary;
+	const char *text;
+	/* Appends what comes from a table; may be NULL. */
+	void (*table)(struct cli_str *out);
+};
+
+/* Both end with a NULL name. */
+extern const struct cli_option cli_options[];
+extern const struct cli_topic cli_topics[];
+extern const struct cli_command_info cli_commands[CLI_NR_COMMANDS];
+
+/* NULL if there is none. */
+const struct cli_option *cli_option_find(enum cli_command command,
+					 const char *name, size_t len);
+/* -1 if there is none. */
+int cli_command_find(const char *name);
+const struct cli_topic *cli_topic_find(const char *name);
+/* Of every command. */
+bool cli_option_is_global(const struct cli_option *o);
+
+#endif

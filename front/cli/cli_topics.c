@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Topics of the manual; see cli_table.h.
+ */
+#include "cli_exit.h"
+#include "cli_table.h"
+
+static void exit_table(struct cli_str *out)
+{
+	const struct cli_exit_info *e;
+
+	for (e = cli_exits; e->label; e++)
+		cli_str_addf(out, "    %-6s  %s\n", e->label, e->text);
+}
+
+/* Variables that are no option. */
+static const struct cli_example variables[] = {
+	{ "AKIN_CONFIG", "configuration file, instead of the usual two; empty: "
+	  "none" },
+	{ "AKIN_CPU", "use no more than portable, ssse3, avx2, avx512 or neon" },
+	{ "AKIN_IO", "'plain' keeps away from io_uring" },
+	{ "XDG_CONFIG_HOME", "where the user's configuration lies (~/.config)" },
+	{ "TZ", "time zone in which times are printed" },
+};
+
+static void env_table(struct cli_str *out)
+{
+	const struct cli_option *o;
+	size_t i;
+
+	for (o = cli_options; o->name; o++) {
+		if (o->env)
+			cli_str_addf(out, "    %-15s  as --%s: %s\n", o->env,
+				     o->name, o->help);
+	}
+	for (i = 0; i < CLI_ARRAY_SIZE(variables); i++)
+		cli_str_addf(out, "    %-15s  %s\n", variables[i].line,
+			     variables[i].text);
+}
+
+const struct cli_topic cli_topics[] = {
+	{ "snapshot-names", "SNAPSHOT NAMES", "how to name a snapshot, and a path in it",
+	"SNAP is one of\n"
+	"\n"
+	"    1a2b3c4d   the first digits of an id, as many as make it unique\n"
+	"    latest     the newest snapshot\n"
+	"    tag:T      the newest snapshot with the tag T\n"
+	"\n"
+	"among those that --host and --tag choose. SNAP:PATH names a path in it:\n"
+	"latest:/etc/fstab, tag:nightly:/home. The '/' in front may be left out,\n"
+	"so a stream is latest:db.sql. A tag cannot hold a ':'.\n", NULL },
+
+	{ "patterns", "PATTERNS", "what --exclude and --include match",
+	"A pattern matches bytes of paths:\n"
+	"\n"
+	"    *        any bytes but '/'\n"
+	"    ?        one byte but '/'\n"
+	"    [a-z]    one byte of a set, [!a-z] one that is not in it\n"
+	"    **       as a whole component: any number of components\n"
+	"    \\x       the byte x itself\n"
+	"\n"
+	"and is held against\n"
+	"\n"
+	"    name       the last component of any path (no '/' inside)\n"
+	"    dir/name   the last components of any path\n"
+	"    /dir/name  the absolute path\n"
+	"    name/      directories only\n"
+	"    !pattern   takes back what an earlier pattern matched\n"
+	"\n"
+	"The last pattern that fits decides. An excluded directory is not entered,\n"
+	"so nothing below it can be taken back. In a pattern file empty lines and\n"
+	"lines that begin with '#' are skipped.\n", NULL },
+
+	{ "sizes", "SIZES", "how sizes and rates are written",
+	"In options K, M, G, T (and KiB, MiB...) are powers of 1024; KB, MB, GB,\n"
+	"TB are powers of 1000; a number alone counts bytes; 1.5G is fine. A rate\n"
+	"is a size each second. Everything that is printed is in KiB, MiB, GiB:\n"
+	"powers of 1024.\n", NULL },
+
+	{ "output", "OUTPUT", "names in listings, and JSON",
+	"Names are bytes. They are printed so that no byte of them can control a\n"
+	"terminal, and so that they can be pasted back into bash, zsh or ksh: as\n"
+	"they are if that is safe, in '...' if they hold blanks and the like, else\n"
+	"as $'...' with octal escapes for control bytes, invalid UTF-8, and\n"
+	"characters that reorder text. It is the same off a terminal; programs\n"
+	"should ask for --json.\n"
+	"\n"
+	"With --json every line on standard output is an object with a \"type\";\n"
+	"commands that do something end with one of type \"summary\". Warnings and\n"
+	"errors are such lines on standard error, of type \"warning\", \"note\" or\n"
+	"\"error\". It is always valid UTF-8: a name that is not comes with U+FFFD\n"
+	"in place of its invalid bytes and, beside it, KEY_hex with the exact\n"
+	"bytes in hexadecimal. Times are KEY_sec and KEY_nsec, and KEY as text if\n"
+	"the year has four digits. Integers have up to 64 bits.\n"
+	"\n"
+	"A time that no calendar can show is printed as '@' and its seconds.\n"
+	"\n"
+	"Progress is only shown if standard error is a terminal. No command ever\n"
+	"asks a question.\n", NULL },
+
+	{ "configuration", "CONFIGURATION", "configuration files",
+	"Read are /etc/akin.conf and then ~/.config/akin/config, or instead of\n"
+	"both the file that AKIN_CONFIG names. A line is KEY = VALUE, where KEY is\n"
+	"the long name of an option; blanks around both are dropped, lines that\n"
+	"begin with '#' are skipped. Switches are yes or no. Lines behind\n"
+	"[COMMAND] count for that command only, those in front of the first for\n"
+	"every command that has the option.\n"
+	"\n"
+	"    pool = /mnt/backup\n"
+	"    memory = 256M\n"
+	"\n"
+	"    [backup]\n"
+	"    exclude = *.o\n"
+	"    exclude = /home/*/.cache\n"
+	"    one-file-system = yes\n"
+	"\n"
+	"The command line counts more than the environment, the environment more\n"
+	"than the files, and the user's file more than the system's. Options that\n"
+	"may be repeated add up. --no-NAME undoes a switch, as in\n"
+	"--no-one-file-system.\n", NULL },
+
+	{ "environment", "ENVIRONMENT", "environment variables", "", env_table },
+
+	{ "exit-codes", "EXIT CODES", "what the exit code says", "", exit_table },
+	{ NULL },
+};
