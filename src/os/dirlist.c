@@ -26,14 +26,14 @@
 
 struct dirlist {
 	struct dirlist_memory *mem;
-	struct buf names;	/* records */
+	struct buf names; /* records */
 	u32 *offs;
 	size_t nr, cap, next;
-	size_t held;		/* of mem->used_bytes */
-	struct spill *spill;	/* then names and offs are empty */
+	size_t held;	     /* of mem->used_bytes */
+	struct spill *spill; /* then names and offs are empty */
 	size_t spill_bytes;
-	const char *last;	/* record given last; NULL before the first */
-	char *copy;		/* with a spill: what last points to */
+	const char *last; /* record given last; NULL before the first */
+	char *copy;	  /* with a spill: what last points to */
 };
 
 /* An offset costs its own four bytes, and four more while it is sorted. */
@@ -67,7 +67,6 @@ static void drop_names(struct dirlist *l)
 	l->nr = l->cap = 0;
 	list_account(l);
 }
-
 
 static int record_compare(const void *a, size_t alen, const void *b,
 			  size_t blen)
@@ -147,8 +146,7 @@ static int list_add(struct dirlist *l, const char *name, u8 type,
 		return err ? spill_failed(l, err, diag) : 0;
 	}
 	if (l->nr == l->cap) {
-		offs = mem_realloc(l->offs,
-				   (l->cap * 2 + 16) * sizeof(*offs));
+		offs = mem_realloc(l->offs, (l->cap * 2 + 16) * sizeof(*offs));
 		if (!offs)
 			return diag_set(diag, -AKIN_E_nomem, "out of memory");
 		l->offs = offs;
@@ -224,10 +222,10 @@ static int list_sort(struct dirlist *l)
 			mid = min_u64(lo + width, l->nr);
 			hi = min_u64(lo + 2 * width, l->nr);
 			for (i = lo, j = mid, k = lo; k < hi; k++) {
-				bool left = i < mid &&
-					    (j == hi ||
-					     offs_compare(l, from[i],
-							  from[j]) <= 0);
+				bool left =
+					i < mid &&
+					(j == hi || offs_compare(l, from[i],
+								 from[j]) <= 0);
 
 				to[k] = left ? from[i++] : from[j++];
 			}

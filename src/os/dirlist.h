@@ -27,8 +27,8 @@ struct disk;
 struct dirlist_memory {
 	size_t budget_bytes;
 	size_t used_bytes;
-	struct disk *disk;	/* borrowed, may be NULL */
-	const char *dir;	/* folder on @disk for temporary files */
+	struct disk *disk; /* borrowed, may be NULL */
+	const char *dir;   /* folder on @disk for temporary files */
 };
 
 /*

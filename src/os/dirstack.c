@@ -20,17 +20,17 @@
 #define COMPONENT_MAX 255
 
 struct level {
-	int fd;			/* -1: closed for now */
+	int fd; /* -1: closed for now */
 	u64 dev, ino;
-	char *name;		/* owned; NULL at the root */
+	char *name; /* owned; NULL at the root */
 };
 
 struct dirstack {
 	struct level *levels;
 	size_t nr, cap;
-	size_t low;		/* I2 */
+	size_t low; /* I2 */
 	int err;
-	char *root;		/* as given, for messages */
+	char *root; /* as given, for messages */
 };
 
 /*
@@ -140,8 +140,8 @@ int dirstack_open(const char *path, bool create, struct dirstack **out,
 	}
 	fd = *path ? open_path(path, create) : (errno = ENOENT, -1);
 	if (fd < 0) {
-		err = diag_set_errno(diag, error_from_errno(errno), errno,
-				     "%s", path);
+		err = diag_set_errno(diag, error_from_errno(errno), errno, "%s",
+				     path);
 		goto fail;
 	}
 	err = push(s, fd, NULL);

@@ -65,8 +65,8 @@ static_assert(SOURCE_XATTR_BYTES + NODE_TARGET_MAX + 512 * NODE_XATTRS_MAX <
  * are followed. Returns owned: source_walk_free.
  */
 int source_walk_open(const char *path, const struct source_options *opt,
-		     struct source_walk **out, struct akin_diag *diag)
-	__must_check;
+		     struct source_walk **out,
+		     struct akin_diag *diag) __must_check;
 /* NULL is fine. */
 void source_walk_free(struct source_walk *w);
 /* Into the subdirectory @name; on failure the walk stays where it is. */
@@ -76,8 +76,8 @@ int source_walk_enter(struct source_walk *w, const char *name,
  * Back to the parent. An error of class SOURCE says that the parent was moved
  * away: the walk is there, but everything below it will fail.
  */
-int source_walk_leave(struct source_walk *w, struct akin_diag *diag)
-	__must_check;
+int source_walk_leave(struct source_walk *w,
+		      struct akin_diag *diag) __must_check;
 size_t source_walk_depth(const struct source_walk *w);
 /* Where the walk is, for --one-file-system and loops. */
 void source_walk_identity(const struct source_walk *w, u64 *dev_ret,
@@ -117,7 +117,7 @@ void source_node_release(struct node *n);
 
 enum source_piece_type {
 	SOURCE_DATA,
-	SOURCE_HOLE,	/* len bytes that the file does not store */
+	SOURCE_HOLE, /* len bytes that the file does not store */
 };
 
 struct source_piece {
@@ -133,8 +133,8 @@ struct source_piece {
  * returned and @n says which. Returns owned: source_file_close.
  */
 int source_file_open(struct source_walk *w, const char *name, struct node *n,
-		     struct source_file **out, struct akin_diag *diag)
-	__must_check;
+		     struct source_file **out,
+		     struct akin_diag *diag) __must_check;
 /*
  * 1 and the next piece, 0 at the end, or an error. Pieces follow each other
  * without gap from offset 0. Data (at most @cap bytes) is in @buf; holes are
@@ -142,8 +142,8 @@ int source_file_open(struct source_walk *w, const char *name, struct node *n,
  * Reading a FIFO waits as long as there is a writer.
  */
 int source_file_read(struct source_file *f, void *buf, size_t cap,
-		     struct source_piece *out, struct akin_diag *diag)
-	__must_check;
+		     struct source_piece *out,
+		     struct akin_diag *diag) __must_check;
 /*
  * Settle @n after the last piece (or after an error): size is what was
  * delivered; NODE_CHANGED if the file is not what it was when it was opened,

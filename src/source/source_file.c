@@ -26,16 +26,16 @@
 struct source_file {
 	int fd;
 	bool regular;
-	bool stream;		/* FIFO, character device: no size, no seek */
+	bool stream; /* FIFO, character device: no size, no seek */
 	bool maybe_sparse;
 	bool failed;
-	bool cut;		/* ended before the size promised */
-	bool heard;		/* a FIFO: somebody wrote or writes */
+	bool cut;   /* ended before the size promised */
+	bool heard; /* a FIFO: somebody wrote or writes */
 	u32 timeout_ms;
-	u64 size;		/* promised; streams: UINT64_MAX */
-	u64 pos;		/* delivered */
-	u64 data_end;		/* [pos, data_end) is known to be data */
-	struct stat st;		/* when opened */
+	u64 size;	/* promised; streams: UINT64_MAX */
+	u64 pos;	/* delivered */
+	u64 data_end;	/* [pos, data_end) is known to be data */
+	struct stat st; /* when opened */
 	char path[];
 };
 
@@ -140,8 +140,7 @@ static int open_described(struct source_walk *w, const char *name,
 		if (fd >= 0)
 			close(fd);
 		/* A symlink or a socket may be there now: look again. */
-		if ((err && err != ELOOP && err != ENXIO) ||
-		    tries > OPEN_TRIES)
+		if ((err && err != ELOOP && err != ENXIO) || tries > OPEN_TRIES)
 			return source_fail(source_walk_path(w, name),
 					   err ? err : ELOOP, diag);
 		err = stat_again(w, name, n, diag);
@@ -207,9 +206,8 @@ int source_file_open(struct source_walk *w, const char *name, struct node *n,
 static int file_fail(struct source_file *f, int err, struct akin_diag *diag)
 {
 	f->failed = true;
-	return diag_set_errno(diag, source_code(err), err,
-			      "%s: at offset %llu", f->path,
-			      (unsigned long long)f->pos);
+	return diag_set_errno(diag, source_code(err), err, "%s: at offset %llu",
+			      f->path, (unsigned long long)f->pos);
 }
 
 /* The file ends at f->pos: earlier than it promised. */
@@ -223,7 +221,7 @@ static int file_cut(struct source_file *f)
 /* 1 if there is something to read (or the end), or an error. */
 static int wait_readable(struct source_file *f, struct akin_diag *diag)
 {
-	struct pollfd p = { .fd = f->fd, .events = POLLIN };
+	struct pollfd p = {.fd = f->fd, .events = POLLIN};
 	int n = poll(&p, 1, f->heard ? -1 : (int)f->timeout_ms);
 
 	if (n < 0)
@@ -255,7 +253,7 @@ static int read_stream(struct source_file *f, void *buf, size_t cap,
 		return file_fail(f, errno, diag);
 	if (n == 0)
 		return file_cut(f);
-	*out = (struct source_piece){ SOURCE_DATA, f->pos, (u64)n };
+	*out = (struct source_piece){SOURCE_DATA, f->pos, (u64)n};
 	f->pos += (u64)n;
 	return 1;
 }
@@ -282,8 +280,8 @@ static int find_extent(struct source_file *f, struct source_piece *out)
 		stop = min_u64(f->size, (u64)data);
 	}
 	if (stop > f->pos) {
-		*out = (struct source_piece){ SOURCE_HOLE, f->pos,
-					      stop - f->pos };
+		*out = (struct source_piece){SOURCE_HOLE, f->pos,
+					     stop - f->pos};
 		f->pos = stop;
 		return 1;
 	}
@@ -314,7 +312,7 @@ int source_file_read(struct source_file *f, void *buf, size_t cap,
 		return file_fail(f, errno, diag);
 	if (n == 0)
 		return file_cut(f);
-	*out = (struct source_piece){ SOURCE_DATA, f->pos, (u64)n };
+	*out = (struct source_piece){SOURCE_DATA, f->pos, (u64)n};
 	f->pos += (u64)n;
 	return 1;
 }
@@ -335,9 +333,8 @@ int source_file_finish(struct source_file *f, struct node *n,
 	if (fstat(f->fd, &st) < 0)
 		return file_fail(f, errno, diag);
 	if (f->cut || st.st_size != f->st.st_size ||
-	    !same_times(&st, f->st.st_mtim.tv_sec,
-			(u32)f->st.st_mtim.tv_nsec, f->st.st_ctim.tv_sec,
-			(u32)f->st.st_ctim.tv_nsec))
+	    !same_times(&st, f->st.st_mtim.tv_sec, (u32)f->st.st_mtim.tv_nsec,
+			f->st.st_ctim.tv_sec, (u32)f->st.st_ctim.tv_nsec))
 		n->flags |= NODE_CHANGED;
 	return 0;
 }

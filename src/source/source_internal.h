@@ -11,7 +11,7 @@ struct source_walk {
 	struct dirstack *stack;
 	struct dirlist_memory lists;
 	struct source_options opt;
-	struct buf path;	/* text of source_walk_path */
+	struct buf path; /* text of source_walk_path */
 	u64 nr_skipped_xattrs;
 };
 

@@ -19,18 +19,18 @@
 
 enum token_kind {
 	TOKEN_BYTE,
-	TOKEN_ANY,	/* ? */
-	TOKEN_SET,	/* [...] */
-	TOKEN_STAR,	/* * */
-	TOKEN_DEEP,	/* ** within a component, or at the end */
-	TOKEN_DIRS,	/* a component **, with the '/' behind it */
+	TOKEN_ANY,  /* ? */
+	TOKEN_SET,  /* [...] */
+	TOKEN_STAR, /* * */
+	TOKEN_DEEP, /* ** within a component, or at the end */
+	TOKEN_DIRS, /* a component **, with the '/' behind it */
 	TOKEN_END,
 };
 
 struct token {
 	u8 kind;
-	u8 byte;		/* BYTE */
-	u16 set;		/* SET: number of its bitmap */
+	u8 byte; /* BYTE */
+	u16 set; /* SET: number of its bitmap */
 };
 
 struct byte_set {
@@ -38,11 +38,11 @@ struct byte_set {
 };
 
 struct pattern {
-	struct token *tokens;	/* ends with TOKEN_END */
+	struct token *tokens; /* ends with TOKEN_END */
 	struct byte_set *sets;
 	bool negated;
 	bool dirs_only;
-	bool base_name;		/* held against the last component */
+	bool base_name; /* held against the last component */
 	bool absolute;
 };
 
@@ -52,7 +52,7 @@ struct pattern_set {
 };
 
 struct compiler {
-	const char *text;	/* whole, for messages */
+	const char *text; /* whole, for messages */
 	const char *p;
 	struct buf tokens, sets;
 	u32 nr_sets;
@@ -68,7 +68,7 @@ static int refuse(struct compiler *c, const char *why)
 static void put_token(struct compiler *c, enum token_kind kind, u8 byte,
 		      u16 set)
 {
-	struct token t = { .kind = (u8)kind, .byte = byte, .set = set };
+	struct token t = {.kind = (u8)kind, .byte = byte, .set = set};
 
 	buf_put(&c->tokens, &t, sizeof(t));
 }
@@ -84,7 +84,7 @@ static int set_byte(struct compiler *c)
 /* c->p is behind the '['. */
 static int compile_set(struct compiler *c)
 {
-	struct byte_set set = { { 0 } };
+	struct byte_set set = {{0}};
 	bool negated = *c->p == '!' || *c->p == '^', first = true;
 	int from, to, i;
 
@@ -107,7 +107,7 @@ static int compile_set(struct compiler *c)
 	c->p++;
 	for (i = 0; i < 32 && negated; i++)
 		set.bits[i] = (u8)~set.bits[i];
-	set.bits['/' / 8] &= (u8)~(1 << '/' % 8);
+	set.bits['/' / 8] &= (u8) ~(1 << '/' % 8);
 	put_token(c, TOKEN_SET, 0, (u16)c->nr_sets++);
 	buf_put(&c->sets, &set, sizeof(set));
 	return 0;
@@ -226,8 +226,8 @@ static int compile(struct compiler *c, char *body, struct pattern *out)
 int pattern_set_add(struct pattern_set *set, const char *text,
 		    struct akin_diag *diag)
 {
-	struct compiler c = { .text = text, .diag = diag };
-	struct pattern p = { 0 };
+	struct compiler c = {.text = text, .diag = diag};
+	struct pattern p = {0};
 	struct pattern *grown;
 	char *body;
 	int err;
@@ -352,7 +352,7 @@ static int read_all(int fd, struct buf *out)
 int pattern_set_add_file(struct pattern_set *set, const char *path,
 			 struct akin_diag *diag)
 {
-	struct buf text = { 0 };
+	struct buf text = {0};
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	int err = fd < 0 ? errno : read_all(fd, &text);
 

@@ -33,7 +33,7 @@ struct gathered {
 
 struct gather {
 	struct buf bytes;
-	struct buf xattrs;	/* struct gathered, sorted by name */
+	struct buf xattrs; /* struct gathered, sorted by name */
 	u32 nr;
 	u32 target_off;
 	u32 target_len;
@@ -136,7 +136,7 @@ static void keep_xattr(struct gather *g, struct gathered x)
 static int read_xattr(const char *path, const char *name, struct gather *g)
 {
 	size_t start = g->bytes.len, room = VALUE_FIRST;
-	struct gathered x = { .name_off = (u32)start };
+	struct gathered x = {.name_off = (u32)start};
 	ssize_t n;
 	u8 *p;
 
@@ -198,7 +198,7 @@ static int read_xattrs(struct source_walk *w, int at, const char *name,
 		       struct gather *g)
 {
 	char path[PROC_PATH_MAX];
-	struct buf list = { 0 };
+	struct buf list = {0};
 	const char *key;
 	size_t i = 0;
 	int err;
@@ -262,7 +262,7 @@ int source_stat(struct source_walk *w, const char *name, bool want_xattrs,
 {
 	bool here = strcmp(name, ".") == 0;
 	const char *known = here ? dirstack_name(w->stack) : name;
-	struct gather g = { 0 };
+	struct gather g = {0};
 	int at = dirstack_fd(w->stack), err = 0;
 	struct stat st;
 

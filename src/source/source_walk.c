@@ -84,16 +84,16 @@ int source_walk_enter(struct source_walk *w, const char *name,
 {
 	if (dirstack_enter(w->stack, name) == 0)
 		return 0;
-	return source_fail(source_walk_path(w, name),
-			   dirstack_errno(w->stack), diag);
+	return source_fail(source_walk_path(w, name), dirstack_errno(w->stack),
+			   diag);
 }
 
 int source_walk_leave(struct source_walk *w, struct akin_diag *diag)
 {
 	if (dirstack_leave(w->stack) == 0)
 		return 0;
-	return source_fail(source_walk_path(w, NULL),
-			   dirstack_errno(w->stack), diag);
+	return source_fail(source_walk_path(w, NULL), dirstack_errno(w->stack),
+			   diag);
 }
 
 size_t source_walk_depth(const struct source_walk *w)
@@ -161,7 +161,7 @@ int source_dir_open(struct source_walk *w, struct source_dir **out,
 		    struct akin_diag *diag)
 {
 	struct source_dir *d = mem_zalloc(sizeof(*d));
-	struct akin_diag why = { 0 };
+	struct akin_diag why = {0};
 	const char *path, *tail;
 	int err;
 

@@ -48,21 +48,21 @@ struct target;
 
 /* What to do with what exists. */
 enum target_overwrite {
-	TARGET_ALWAYS = 0,	/* make it what the snapshot says */
-	TARGET_IF_CHANGED,	/* trust files of equal size and mtime */
-	TARGET_NEVER,		/* leave what exists, add what does not */
+	TARGET_ALWAYS = 0, /* make it what the snapshot says */
+	TARGET_IF_CHANGED, /* trust files of equal size and mtime */
+	TARGET_NEVER,	   /* leave what exists, add what does not */
 };
 
 enum target_action {
-	TARGET_WRITE,		/* give me all of the content */
-	TARGET_SKIP,		/* give me none */
+	TARGET_WRITE, /* give me all of the content */
+	TARGET_SKIP,  /* give me none */
 };
 
 enum target_event {
 	TARGET_CREATED,
-	TARGET_UPDATED,		/* existed, is overwritten or replaced */
-	TARGET_UNCHANGED,	/* existed, content is left alone */
-	TARGET_LINKED,		/* another name of something restored before */
+	TARGET_UPDATED,	  /* existed, is overwritten or replaced */
+	TARGET_UNCHANGED, /* existed, content is left alone */
+	TARGET_LINKED,	  /* another name of something restored before */
 	TARGET_DELETED,
 };
 
@@ -80,9 +80,9 @@ struct target_options {
 	bool delete_extra;
 	/* The names at the top are complete and ascending, too. */
 	bool root_complete;
-	bool dry_run;		/* touch nothing, report events */
-	bool durable;		/* on disk when target_finish returns 0 */
-	size_t link_bytes;	/* 0: TARGET_LINK_BYTES */
+	bool dry_run;	   /* touch nothing, report events */
+	bool durable;	   /* on disk when target_finish returns 0 */
+	size_t link_bytes; /* 0: TARGET_LINK_BYTES */
 	/* For delete_extra: as in struct source_options. */
 	size_t list_bytes;
 	struct disk *spill_disk;
@@ -97,12 +97,12 @@ struct target_options {
 
 struct target_counts {
 	u64 created, updated, unchanged, linked, deleted;
-	u64 written_bytes;	/* to files */
-	u64 kept_bytes;		/* compared equal and left */
-	u64 warnings;		/* calls of ->warn, whether it is set or not */
-	u64 owners_failed;	/* entries whose owner could not be set; only
-				 * the first is a warning */
-	u64 xattrs_failed;	/* xattrs, not entries */
+	u64 written_bytes; /* to files */
+	u64 kept_bytes;	   /* compared equal and left */
+	u64 warnings;	   /* calls of ->warn, whether it is set or not */
+	u64 owners_failed; /* entries whose owner could not be set; only
+			    * the first is a warning */
+	u64 xattrs_failed; /* xattrs, not entries */
 	u64 specials_skipped;
 };
 
@@ -135,16 +135,16 @@ int target_dir_begin(struct target *t, const struct node *n, unsigned flags,
 int target_dir_end(struct target *t, const struct node *n,
 		   struct akin_diag *diag) __must_check;
 /* The snapshot has @name here but it is not restored: nor is it deleted. */
-int target_keep(struct target *t, const char *name, struct akin_diag *diag)
-	__must_check;
+int target_keep(struct target *t, const char *name,
+		struct akin_diag *diag) __must_check;
 
 /*
  * NODE_FILE and NODE_STREAM. After success call target_file_end or
  * target_file_fail; on TARGET_SKIP with nothing between.
  */
 int target_file_begin(struct target *t, const struct node *n,
-		      enum target_action *what, struct akin_diag *diag)
-	__must_check;
+		      enum target_action *what,
+		      struct akin_diag *diag) __must_check;
 /* Each byte of [0, n->size) is given exactly once, in any order. */
 int target_file_data(struct target *t, u64 off, const void *data, size_t len,
 		     struct akin_diag *diag) __must_check;

@@ -261,8 +261,7 @@ static int check_range(struct target *t, u64 off, u64 len,
 	if (!f->active || f->skip)
 		return diag_set(diag, -AKIN_E_sequence,
 				"no content was asked for");
-	if (off > f->size || len > f->size - off ||
-	    len > f->size - f->covered)
+	if (off > f->size || len > f->size - off || len > f->size - f->covered)
 		return diag_set(diag, -AKIN_E_bad_length,
 				"%s: more content than its size",
 				target_path(t, file_name(t)));
@@ -289,8 +288,7 @@ int target_file_data(struct target *t, u64 off, const void *data, size_t len,
 	return err ? target_fail(t, file_name(t), err, diag) : 0;
 }
 
-int target_file_hole(struct target *t, u64 off, u64 len,
-		     struct akin_diag *diag)
+int target_file_hole(struct target *t, u64 off, u64 len, struct akin_diag *diag)
 {
 	struct target_file *f = &t->file;
 	int err = check_range(t, off, len, diag);

@@ -13,16 +13,16 @@
 
 /* One directory on the path; levels[0] is the target itself. */
 struct target_level {
-	struct buf last;	/* name given last, with NUL; also the name of
-				 * the level below */
+	struct buf last; /* name given last, with NUL; also the name of
+			  * the level below */
 	bool has_last;
-	bool ordered;		/* names must ascend */
-	bool made;		/* by this restore */
-	bool absent;		/* dry run: it would have been made */
-	bool mode_changed;	/* old_mode waits to come back */
+	bool ordered;	   /* names must ascend */
+	bool made;	   /* by this restore */
+	bool absent;	   /* dry run: it would have been made */
+	bool mode_changed; /* old_mode waits to come back */
 	mode_t old_mode;
-	struct dirlist *extra;	/* what was there, for deletion; or NULL */
-	const char *pending;	/* next name of extra; NULL at the end */
+	struct dirlist *extra; /* what was there, for deletion; or NULL */
+	const char *pending;   /* next name of extra; NULL at the end */
 };
 
 /*
@@ -30,16 +30,17 @@ struct target_level {
  * the node's (dev, ino) and by the restored one.
  */
 struct target_link {
-	u64 dev, ino;		/* of the node */
-	u64 to_dev, to_ino;	/* as restored */
-	size_t path_off;	/* in paths: relative, NUL-terminated */
+	u64 dev, ino;	    /* of the node */
+	u64 to_dev, to_ino; /* as restored */
+	size_t path_off;    /* in paths: relative, NUL-terminated */
 };
 
 struct target_links {
 	struct target_link *entries;
 	size_t nr, cap;
-	u32 *by_node, *by_inode; /* open addressing; 0 is free, else index + 1 */
-	size_t slots;		/* of each, a power of two or 0 */
+	/* Open addressing; 0 is free, else index + 1. */
+	u32 *by_node, *by_inode;
+	size_t slots;	   /* of each, a power of two or 0 */
 	struct buf paths;
 	size_t max_bytes;
 	bool full;
@@ -47,19 +48,19 @@ struct target_links {
 
 struct target_file {
 	bool active;
-	bool skip;		/* no content */
-	bool meta;		/* apply metadata at the end */
-	bool made;		/* fresh inode */
-	bool inherits;		/* it may have xattrs from its directory */
-	int fd;			/* -1 if there is nothing to do at the end */
-	u64 size;		/* the node's */
-	u64 old_size;		/* in place: bytes there to compare with */
-	u64 end;		/* size of the file now */
-	u64 covered;		/* bytes given */
+	bool skip;     /* no content */
+	bool meta;     /* apply metadata at the end */
+	bool made;     /* fresh inode */
+	bool inherits; /* it may have xattrs from its directory */
+	int fd;	       /* -1 if there is nothing to do at the end */
+	u64 size;      /* the node's */
+	u64 old_size;  /* in place: bytes there to compare with */
+	u64 end;       /* size of the file now */
+	u64 covered;   /* bytes given */
 };
 
 struct target {
-	struct dirstack *stack;	/* NULL if the target does not exist (dry run) */
+	struct dirstack *stack; /* NULL: a dry run, and no target */
 	struct target_options opt;
 	struct target_level *levels;
 	size_t nr, cap;
@@ -69,7 +70,7 @@ struct target {
 	struct target_counts counts;
 	struct buf path;
 	char *root;
-	u8 *block;		/* BLOCK_BYTES to compare with */
+	u8 *block; /* BLOCK_BYTES to compare with */
 	uid_t euid;
 	bool owner_warned;
 };
@@ -77,9 +78,9 @@ struct target {
 /* An inode that gets its metadata. */
 struct target_subject {
 	int fd;
-	bool is_path;		/* an O_PATH descriptor */
-	bool fresh;		/* cannot have xattrs yet */
-	const char *name;	/* for messages; NULL: the current directory */
+	bool is_path;	  /* an O_PATH descriptor */
+	bool fresh;	  /* cannot have xattrs yet */
+	const char *name; /* for messages; NULL: the current directory */
 };
 
 /* target_walk.c */

@@ -113,8 +113,7 @@ static bool fits(const struct target_links *l, size_t path_len)
 
 	if (paths - l->paths.len < path_len)
 		paths += paths / 2 + path_len;
-	return table_bytes(cap) + paths <= l->max_bytes &&
-	       cap < UINT32_MAX / 4;
+	return table_bytes(cap) + paths <= l->max_bytes && cap < UINT32_MAX / 4;
 }
 
 int target_links_put(struct target *t, const struct node *n,

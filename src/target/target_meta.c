@@ -26,13 +26,13 @@
 #define LIST_MAX 65536
 
 struct trouble {
-	int code;		/* 0: none */
-	u32 more;		/* beside the first */
+	int code; /* 0: none */
+	u32 more; /* beside the first */
 	char text[200];
 };
 
 static void __printf(3, 4)
-add_trouble(struct trouble *tr, int err, const char *fmt, ...)
+	add_trouble(struct trouble *tr, int err, const char *fmt, ...)
 {
 	char reason[64];
 	va_list ap;
@@ -106,8 +106,9 @@ static bool has_xattr(const struct target_subject *s, const char *path,
 {
 	u8 small[256];
 	u8 *value = x->len > sizeof(small) ? mem_alloc(x->len) : small;
-	bool same = value && get_xattr(s, path, x->name, value,
-				       max_u64(x->len, 1)) == (ssize_t)x->len &&
+	bool same = value &&
+		    get_xattr(s, path, x->name, value, max_u64(x->len, 1)) ==
+			    (ssize_t)x->len &&
 		    memcmp(value, x->value, x->len) == 0;
 
 	if (value != small)
@@ -197,9 +198,9 @@ static void set_xattrs(struct target *t, const struct target_subject *s,
 			continue;
 		if (!s->fresh && has_xattr(s, path, x))
 			continue;
-		rc = s->is_path ? setxattr(path, x->name, x->value, x->len, 0)
-				: fsetxattr(s->fd, x->name, x->value, x->len,
-					    0);
+		rc = s->is_path
+			     ? setxattr(path, x->name, x->value, x->len, 0)
+			     : fsetxattr(s->fd, x->name, x->value, x->len, 0);
 		/* The file system may have given the same label by itself. */
 		if (rc < 0 && !has_xattr(s, path, x)) {
 			t->counts.xattrs_failed++;
@@ -234,8 +235,8 @@ static void set_mode(const struct target_subject *s, const struct node *n,
 static int set_mtime(const struct target_subject *s, s64 sec, u32 nsec)
 {
 	const struct timespec ts[2] = {
-		{ .tv_nsec = UTIME_OMIT },
-		{ .tv_sec = sec, .tv_nsec = nsec },
+		{.tv_nsec = UTIME_OMIT},
+		{.tv_sec = sec, .tv_nsec = nsec},
 	};
 
 	return s->is_path ? utimensat(s->fd, "", ts, AT_EMPTY_PATH)
@@ -257,18 +258,18 @@ static void set_times(const struct target_subject *s, const struct node *n,
 		add_trouble(tr, errno, "times could not be set");
 		return;
 	}
-	if (nsec != n->mtime_nsec ||
-	    (odd && fstat(s->fd, &st) == 0 &&
-	     st.st_mtim.tv_sec != n->mtime_sec))
-		add_trouble(tr, 0, "modification time does not fit this file "
-				   "system");
+	if (nsec != n->mtime_nsec || (odd && fstat(s->fd, &st) == 0 &&
+				      st.st_mtim.tv_sec != n->mtime_sec))
+		add_trouble(tr, 0,
+			    "modification time does not fit this file "
+			    "system");
 }
 
 void target_meta(struct target *t, const struct target_subject *s,
 		 const struct node *n)
 {
 	bool user_ok = false, group_ok = false;
-	struct trouble tr = { 0 };
+	struct trouble tr = {0};
 	struct stat st;
 
 	if (n->type == NODE_STREAM)

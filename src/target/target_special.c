@@ -51,8 +51,8 @@ static bool is_same(struct target *t, const struct node *n,
 {
 	if ((st->st_mode & S_IFMT) != format_of(n))
 		return false;
-	if (st->st_nlink > 1 && (!(n->flags & NODE_LINKED) ||
-				 target_links_claimed(t, st)))
+	if (st->st_nlink > 1 &&
+	    (!(n->flags & NODE_LINKED) || target_links_claimed(t, st)))
 		return false;
 	if (n->type == NODE_SYMLINK)
 		return same_target(t, n);
@@ -91,7 +91,7 @@ static int make(struct target *t, const struct node *n)
 static int finish(struct target *t, const struct node *n, bool made,
 		  struct akin_diag *diag)
 {
-	struct target_subject s = { .is_path = true, .name = n->name };
+	struct target_subject s = {.is_path = true, .name = n->name};
 	struct stat st;
 	int err = 0;
 

@@ -152,7 +152,7 @@ static int extra_next(struct target *t, struct target_level *l,
 static int extra_open(struct target *t, struct akin_diag *diag)
 {
 	struct target_level *l = target_top(t);
-	struct akin_diag why = { 0 };
+	struct akin_diag why = {0};
 	int err;
 
 	if (!t->opt.delete_extra || !l->ordered || l->made || l->absent)
@@ -227,7 +227,9 @@ int target_lookup(struct target *t, const char *name, struct stat *st,
 {
 	int at = target_at(t);
 
-	if (target_top(t)->absent)
+	/* In a directory made by us and given in order, nothing is yet. */
+	if (target_top(t)->absent ||
+	    (target_top(t)->made && target_top(t)->ordered))
 		return 0;
 	if (at < 0)
 		return target_fail(t, name, ESTALE, diag);
@@ -240,7 +242,7 @@ int target_open(const char *path, const struct target_options *opt,
 		struct target **out, struct akin_diag *diag)
 {
 	struct target *t = mem_zalloc(sizeof(*t));
-	struct akin_diag why = { 0 };
+	struct akin_diag why = {0};
 	int err = -AKIN_E_nomem;
 
 	if (!t)
@@ -248,8 +250,8 @@ int target_open(const char *path, const struct target_options *opt,
 	t->opt = *opt;
 	t->euid = geteuid();
 	t->file.fd = -1;
-	t->links.max_bytes = opt->link_bytes ? opt->link_bytes
-					     : TARGET_LINK_BYTES;
+	t->links.max_bytes =
+		opt->link_bytes ? opt->link_bytes : TARGET_LINK_BYTES;
 	t->lists.budget_bytes = opt->list_bytes;
 	t->lists.disk = opt->spill_disk;
 	t->lists.dir = opt->spill_dir;
@@ -380,7 +382,7 @@ int target_dir_begin(struct target *t, const struct node *n, unsigned flags,
 static void dir_finish(struct target *t, const struct node *n)
 {
 	struct target_level *l = target_top(t);
-	struct target_subject s = { .fd = target_at(t) };
+	struct target_subject s = {.fd = target_at(t)};
 
 	s.is_path = fcntl(s.fd, F_GETFL) & O_PATH;
 	/* Below a directory with default ACLs even a new one has xattrs. */

@@ -15,7 +15,7 @@
 static struct pattern_set *set_of(const char *const *patterns, size_t n)
 {
 	struct pattern_set *set = pattern_set_new();
-	struct akin_diag d = { 0 };
+	struct akin_diag d = {0};
 	size_t i;
 
 	assert_non_null(set);
@@ -32,88 +32,88 @@ static const struct {
 	bool is_dir, match;
 } cases[] = {
 	/* Base names. */
-	{ "*.o", "/a/b/x.o", false, true },
-	{ "*.o", "/a/b.o/x", false, false },
-	{ "*.o", "/.o", false, true },
-	{ "foo", "/foo", false, true },
-	{ "foo", "/a/foo", true, true },
-	{ "foo", "/a/foobar", false, false },
-	{ "foo", "/a/barfoo", false, false },
-	{ "f?o", "/fxo", false, true },
-	{ "f?o", "/fo", false, false },
-	{ "f?o", "/f/o", false, false },
-	{ "*", "/anything", false, true },
-	{ "*", "/", true, false },
-	{ "/**", "/", true, false },
-	{ "*a*b*c", "/xaxbxc", false, true },
-	{ "*a*b*c", "/xaxcxb", false, false },
-	{ "*aab", "/aaaaab", false, true },
-	{ "a**b", "/d/axxb", false, true },
+	{"*.o", "/a/b/x.o", false, true},
+	{"*.o", "/a/b.o/x", false, false},
+	{"*.o", "/.o", false, true},
+	{"foo", "/foo", false, true},
+	{"foo", "/a/foo", true, true},
+	{"foo", "/a/foobar", false, false},
+	{"foo", "/a/barfoo", false, false},
+	{"f?o", "/fxo", false, true},
+	{"f?o", "/fo", false, false},
+	{"f?o", "/f/o", false, false},
+	{"*", "/anything", false, true},
+	{"*", "/", true, false},
+	{"/**", "/", true, false},
+	{"*a*b*c", "/xaxbxc", false, true},
+	{"*a*b*c", "/xaxcxb", false, false},
+	{"*aab", "/aaaaab", false, true},
+	{"a**b", "/d/axxb", false, true},
 	/* Directories only. */
-	{ "tmp/", "/x/tmp", true, true },
-	{ "tmp/", "/x/tmp", false, false },
-	{ "/x/tmp/", "/x/tmp", true, true },
+	{"tmp/", "/x/tmp", true, true},
+	{"tmp/", "/x/tmp", false, false},
+	{"/x/tmp/", "/x/tmp", true, true},
 	/* Anchored. */
-	{ "/etc", "/etc", true, true },
-	{ "/etc", "/x/etc", true, false },
-	{ "/etc", "/etc/passwd", false, false },
-	{ "/home/*/c", "/home/u/c", false, true },
-	{ "/home/*/c", "/home/u/v/c", false, false },
-	{ "/h*/c", "/h/c", false, true },
-	{ "/h*/c", "/h/x/c", false, false },
+	{"/etc", "/etc", true, true},
+	{"/etc", "/x/etc", true, false},
+	{"/etc", "/etc/passwd", false, false},
+	{"/home/*/c", "/home/u/c", false, true},
+	{"/home/*/c", "/home/u/v/c", false, false},
+	{"/h*/c", "/h/c", false, true},
+	{"/h*/c", "/h/x/c", false, false},
 	/* A slash inside: the last components. */
-	{ "a/b", "/a/b", false, true },
-	{ "a/b", "/x/y/a/b", false, true },
-	{ "a/b", "/xa/b", false, false },
-	{ "a/b", "/a/b/c", false, false },
-	{ "a/*", "/q/a/b", false, true },
-	{ "a/*", "/q/a/b/c", false, false },
-	{ "a/*/x/*", "/a/1/x/a/2/x/3", false, true },
-	{ "*a/*b", "/q/xa/xb", false, true },
-	{ "*a/*b", "/xa/xc/xb", false, false },
+	{"a/b", "/a/b", false, true},
+	{"a/b", "/x/y/a/b", false, true},
+	{"a/b", "/xa/b", false, false},
+	{"a/b", "/a/b/c", false, false},
+	{"a/*", "/q/a/b", false, true},
+	{"a/*", "/q/a/b/c", false, false},
+	{"a/*/x/*", "/a/1/x/a/2/x/3", false, true},
+	{"*a/*b", "/q/xa/xb", false, true},
+	{"*a/*b", "/xa/xc/xb", false, false},
 	/* Across components. */
-	{ "/a/**/b", "/a/b", false, true },
-	{ "/a/**/b", "/a/x/y/b", false, true },
-	{ "/a/**/b", "/a/xb", false, false },
-	{ "/a/**/b", "/ab", false, false },
-	{ "/a/**", "/a", true, false },
-	{ "/a/**", "/a/b", false, true },
-	{ "/a/**", "/a/b/c", false, true },
-	{ "**/c", "/a/b/c", false, true },
-	{ "/**/c", "/c", false, true },
-	{ "/a**z", "/a/b/c/z", false, true },
-	{ "/a**z", "/b/a/z", false, false },
-	{ "/**/a/**/a/b", "/a/x/a/a/b", false, true },
-	{ "/**/x*y/**/z", "/xy/q/xzy/z", false, true },
+	{"/a/**/b", "/a/b", false, true},
+	{"/a/**/b", "/a/x/y/b", false, true},
+	{"/a/**/b", "/a/xb", false, false},
+	{"/a/**/b", "/ab", false, false},
+	{"/a/**", "/a", true, false},
+	{"/a/**", "/a/b", false, true},
+	{"/a/**", "/a/b/c", false, true},
+	{"**/c", "/a/b/c", false, true},
+	{"/**/c", "/c", false, true},
+	{"/a**z", "/a/b/c/z", false, true},
+	{"/a**z", "/b/a/z", false, false},
+	{"/**/a/**/a/b", "/a/x/a/a/b", false, true},
+	{"/**/x*y/**/z", "/xy/q/xzy/z", false, true},
 	/* Sets. */
-	{ "[abc]", "/b", false, true },
-	{ "[abc]", "/d", false, false },
-	{ "[!abc]", "/d", false, true },
-	{ "[^abc]", "/a", false, false },
-	{ "[a-c]x", "/bx", false, true },
-	{ "[]]", "/]", false, true },
-	{ "[!]]", "/]", false, false },
-	{ "[a-]", "/-", false, true },
-	{ "[\\]a]", "/]", false, true },
-	{ "[\x80-\xff]", "/\xc3", false, true },
-	{ "/a[!b]c", "/a/c", false, false },
-	{ "/a[.-0]c", "/a/c", false, false },
+	{"[abc]", "/b", false, true},
+	{"[abc]", "/d", false, false},
+	{"[!abc]", "/d", false, true},
+	{"[^abc]", "/a", false, false},
+	{"[a-c]x", "/bx", false, true},
+	{"[]]", "/]", false, true},
+	{"[!]]", "/]", false, false},
+	{"[a-]", "/-", false, true},
+	{"[\\]a]", "/]", false, true},
+	{"[\x80-\xff]", "/\xc3", false, true},
+	{"/a[!b]c", "/a/c", false, false},
+	{"/a[.-0]c", "/a/c", false, false},
 	/* Escapes, and bytes that are no UTF-8. */
-	{ "\\*", "/*", false, true },
-	{ "\\*", "/x", false, false },
-	{ "a\\?", "/a?", false, true },
-	{ "a\\?", "/ab", false, false },
-	{ "a\\\\?", "/a\\b", false, true },
-	{ "a\\\\?", "/a\\", false, false },
-	{ "\\[x]", "/[x]", false, true },
-	{ "\\!x", "/!x", false, true },
-	{ "\\#x", "/#x", false, true },
-	{ "#x", "/#x", false, true },
-	{ "\xff?\n", "/\xff\xc3\n", false, true },
-	{ "?", "/\xc3\xa9", false, false },
-	{ " ", "/ ", false, true },
-	{ ".*", "/.hidden", false, true },
-	{ "...", "/...", false, true },
+	{"\\*", "/*", false, true},
+	{"\\*", "/x", false, false},
+	{"a\\?", "/a?", false, true},
+	{"a\\?", "/ab", false, false},
+	{"a\\\\?", "/a\\b", false, true},
+	{"a\\\\?", "/a\\", false, false},
+	{"\\[x]", "/[x]", false, true},
+	{"\\!x", "/!x", false, true},
+	{"\\#x", "/#x", false, true},
+	{"#x", "/#x", false, true},
+	{"\xff?\n", "/\xff\xc3\n", false, true},
+	{"?", "/\xc3\xa9", false, false},
+	{" ", "/ ", false, true},
+	{".*", "/.hidden", false, true},
+	{"...", "/...", false, true},
 };
 
 static void test_single(void **state)
@@ -133,8 +133,8 @@ static void test_single(void **state)
 
 static void test_last_decides(void **state)
 {
-	static const char *const p[] = { "*.log", "!keep.log", "/tmp/**",
-					 "!/tmp/keep/" };
+	static const char *const p[] = {"*.log", "!keep.log", "/tmp/**",
+					"!/tmp/keep/"};
 	struct pattern_set *set = set_of(p, ARRAY_SIZE(p));
 
 	assert_true(pattern_set_match(set, "/a/x.log", false));
@@ -149,7 +149,7 @@ static void test_last_decides(void **state)
 
 static void test_above(void **state)
 {
-	static const char *const p[] = { "cache/", "/a/b/c" };
+	static const char *const p[] = {"cache/", "/a/b/c"};
 	struct pattern_set *set = set_of(p, ARRAY_SIZE(p));
 
 	assert_true(pattern_set_match_above(set, "/x/cache/y/z", false));
@@ -163,8 +163,8 @@ static void test_above(void **state)
 
 static void test_may_match_below(void **state)
 {
-	static const char *const p[] = { "/a/b*/c", "!/x", "/q/**/z" };
-	static const char *const base[] = { "*.c" };
+	static const char *const p[] = {"/a/b*/c", "!/x", "/q/**/z"};
+	static const char *const base[] = {"*.c"};
 	struct pattern_set *set = set_of(p, ARRAY_SIZE(p));
 
 	assert_true(pattern_set_may_match_below(set, "/"));
@@ -188,10 +188,10 @@ static void test_may_match_below(void **state)
 static void test_refused(void **state)
 {
 	static const char *const bad[] = {
-		"",	"!",	"/",	 "!/",	    "[",     "[]",   "[a",
-		"[!]",	"[z-a]", "[[:alpha:]]", "x\\", "[\\", "[a-", "a//b",
-		"//a",	"a//",	"./a",	 "a/../b",  "/..",   ".",    "a/.",
-		"[a-\\",
+		"",    "!",    "/",	"!/",	       "[",   "[]",
+		"[a",  "[!]",  "[z-a]", "[[:alpha:]]", "x\\", "[\\",
+		"[a-", "a//b", "//a",	"a//",	       "./a", "a/../b",
+		"/..", ".",    "a/.",	"[a-\\",
 	};
 	char longest[PATTERN_MAX_BYTES + 2];
 	struct pattern_set *set = pattern_set_new();
@@ -250,7 +250,7 @@ static void test_file(void **state)
 	char dir[] = "/tmp/akin-pattern-XXXXXX";
 	char path[64];
 	struct pattern_set *set = pattern_set_new();
-	struct akin_diag d = { 0 };
+	struct akin_diag d = {0};
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/p", dir);
@@ -294,7 +294,8 @@ static void test_short_memory(void **state)
 		mem_fail_after(0);
 		assert_true(err == 0 || err == -AKIN_E_nomem);
 		if (err == 0)
-			assert_true(pattern_set_match(set, "/a/c/d/e.x", false));
+			assert_true(
+				pattern_set_match(set, "/a/c/d/e.x", false));
 		pattern_set_free(set);
 	}
 	assert_true(n > 4);

@@ -28,8 +28,8 @@
 
 struct fixture {
 	char dir[64];
-	int fd;			/* of dir */
-	struct disk *disk;	/* for spills */
+	int fd;		   /* of dir */
+	struct disk *disk; /* for spills */
 	struct source_walk *walk;
 };
 
@@ -96,8 +96,9 @@ static int teardown(void **state)
 	source_walk_free(fx->walk);
 	disk_free(fx->disk);
 	close(fx->fd);
-	snprintf(cmd, sizeof(cmd), "chmod -R u+rwx %s 2>/dev/null; rm -rf %s %s.spill",
-		 fx->dir, fx->dir, fx->dir);
+	snprintf(cmd, sizeof(cmd),
+		 "chmod -R u+rwx %s 2>/dev/null; rm -rf %s %s.spill", fx->dir,
+		 fx->dir, fx->dir);
 	assert_int_equal(system(cmd), 0);
 	free(fx);
 	return 0;
@@ -116,7 +117,7 @@ static void write_at(int at, const char *name, const void *data, size_t n,
 static void test_types(void **state)
 {
 	struct fixture *fx = *state;
-	const struct timespec times[2] = { { 5, 6 }, { -7, 123456789 } };
+	const struct timespec times[2] = {{5, 6}, {-7, 123456789}};
 	struct node n;
 	struct stat st;
 
@@ -205,11 +206,15 @@ static void test_long_target(void **state)
 
 static void test_times(void **state)
 {
-	static const s64 secs[] = { -1, 0, -86400LL * 365, 2147483648LL + 1,
-				    9223372037LL + 1, 253402300800LL,
-				    INT64_MAX };
+	static const s64 secs[] = {-1,
+				   0,
+				   -86400LL * 365,
+				   2147483648LL + 1,
+				   9223372037LL + 1,
+				   253402300800LL,
+				   INT64_MAX};
 	struct fixture *fx = *state;
-	struct timespec ts[2] = { { 0, 0 }, { 0, 999999999 } };
+	struct timespec ts[2] = {{0, 0}, {0, 999999999}};
 	struct stat st;
 	struct node n;
 	size_t i;
@@ -270,7 +275,8 @@ static void test_xattrs(void **state)
 
 	write_at(fx->fd, "f", "", 0, 0);
 	if (!can_set(fx, "f", "user.z")) {
-		print_message("# skipped: no user xattrs on this file system\n");
+		print_message(
+			"# skipped: no user xattrs on this file system\n");
 		return;
 	}
 	memset(big, 7, sizeof(big));
@@ -317,7 +323,7 @@ static void test_xattrs(void **state)
 
 static void test_xattrs_privileged(void **state)
 {
-	static const u8 cap[20] = { 1, 0, 0, 2, 0, 4 };
+	static const u8 cap[20] = {1, 0, 0, 2, 0, 4};
 	struct fixture *fx = *state;
 	struct node n;
 
@@ -387,9 +393,8 @@ static void test_names_of_all_bytes(void **state)
 static void test_many_names(void **state)
 {
 	struct fixture *fx = *state;
-	struct dirlist_memory mem = { .budget_bytes = 1 * MiB,
-				      .disk = fx->disk,
-				      .dir = "tmp" };
+	struct dirlist_memory mem = {
+		.budget_bytes = 1 * MiB, .disk = fx->disk, .dir = "tmp"};
 	struct dirlist *l;
 	char want[64], name[64];
 	const char *got;
@@ -484,7 +489,8 @@ static void test_sparse(void **state)
 	assert_int_equal(n.flags, 0);
 	if (log.data_bytes > 2 * MiB) {
 		source_node_release(&n);
-		print_message("# skipped: this file system does not tell holes\n");
+		print_message(
+			"# skipped: this file system does not tell holes\n");
 		return;
 	}
 	assert_int_equal(log.nr, 2);
@@ -623,7 +629,7 @@ static void test_shrinks_in_a_hole(void **state)
 static void test_vanished(void **state)
 {
 	struct fixture *fx = *state;
-	struct akin_diag diag = { 0 };
+	struct akin_diag diag = {0};
 	struct source_file *f;
 	struct source_dir *d;
 	struct node n;
@@ -713,7 +719,7 @@ static void test_specials(void **state)
 {
 	struct fixture *fx = *state;
 	struct source_walk *w = walk_over(fx, 1 * MiB, true);
-	struct akin_diag diag = { 0 };
+	struct akin_diag diag = {0};
 	struct source_piece p;
 	struct source_file *f;
 	struct node n;
@@ -800,7 +806,7 @@ static void make_deep(struct fixture *fx, int levels)
 static void test_deep(void **state)
 {
 	struct fixture *fx = *state;
-	struct akin_diag diag = { 0 };
+	struct akin_diag diag = {0};
 	struct source_dir *d;
 	char name[256];
 	const char *got;
@@ -840,6 +846,7 @@ static void test_moved_away(void **state)
 {
 	struct fixture *fx = *state;
 	char name[256];
+	u64 dev, ino;
 	struct node n;
 	int i, bad = 0;
 
@@ -865,8 +872,14 @@ static void test_moved_away(void **state)
 		close(at);
 		source_walk_free(w);
 	}
-	for (i = 200; i > 0; i--)
+	for (i = 200; i > 0; i--) {
 		bad += source_walk_leave(fx->walk, NULL) != 0;
+		/* Wherever the walk says it is, it is. */
+		source_walk_identity(fx->walk, &dev, &ino);
+		ok(source_stat(fx->walk, ".", false, &n, NULL));
+		assert_true(n.dev == dev && n.ino == ino);
+		source_node_release(&n);
+	}
 	/* From level 100 the way up leads to "elsewhere", which is refused;
 	 * level 99 is found again from the root. */
 	assert_int_equal(bad, 0);
@@ -908,7 +921,7 @@ static int once(struct fixture *fx, struct source_walk *w)
 	struct source_dir *d = NULL;
 	struct source_file *f = NULL;
 	struct source_piece p;
-	struct node n = { 0 };
+	struct node n = {0};
 	const char *name;
 	u8 type, buf[16];
 	int err;
