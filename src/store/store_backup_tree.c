@@ -110,12 +110,17 @@ static bool is_below(const struct walk_target *t,
 	return true;
 }
 
-static void drop_nested(struct walk *w)
+/* On one file system what is below may be another one, and stays. */
+static void drop_nested(struct walk *w, bool one_file_system)
 {
+	const struct walk_target *t, *last;
 	u32 i, n = 0;
 
 	for (i = 0; i < w->nr_targets; i++) {
-		if (n && is_below(&w->targets[i], &w->targets[n - 1]))
+		t = &w->targets[i];
+		last = n ? &w->targets[n - 1] : NULL;
+		if (last && is_below(t, last) &&
+		    (!one_file_system || t->nr_parts == last->nr_parts))
 			target_release(&w->targets[i]);
 		else
 			w->targets[n++] = w->targets[i];
@@ -145,7 +150,7 @@ static int collect_targets(struct walk *w,
 	}
 	qsort(w->targets, w->nr_targets, sizeof(*w->targets),
 	      compare_targets);
-	drop_nested(w);
+	drop_nested(w, opt->one_file_system);
 	return 0;
 }
 

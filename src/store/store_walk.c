@@ -318,7 +318,7 @@ static int add_dir(struct walk *w, const char *name, struct backup_token *t,
 	f->lo = lo;
 	f->hi = hi;
 	f->depth = depth;
-	f->dev = w->top->dev ? w->top->dev : lo == hi ? t->node.dev : 0;
+	f->dev = lo == hi ? t->node.dev : 0;
 	backup_current(w->b, source_walk_path(w->source, NULL));
 	return open_frame(w, f, name, old, old_hint, diag);
 }
@@ -359,6 +359,38 @@ static bool is_other_fs(const struct walk *w, const struct node *n)
 	       n->dev != w->top->dev;
 }
 
+/*
+ * Another file system is entered only if it, or something in it, was asked for
+ * by name: [lo, hi) are the targets it leads to, empty for the whole of it.
+ */
+static bool may_cross(struct walk *w, const char *name, u32 *lo, u32 *hi)
+{
+	const char *path = source_walk_path(w->source, name);
+	size_t n = strlen(path);
+	u32 i;
+
+	*lo = *hi = 0;
+	for (i = 0; i < w->nr_targets; i++) {
+		if (strncmp(w->targets[i].path, path, n))
+			continue;
+		if (!w->targets[i].path[n])
+			return true;
+		if (w->targets[i].path[n] != '/')
+			continue;
+		if (*hi == 0)
+			*lo = i;
+		*hi = i + 1;
+	}
+	return *hi > 0;
+}
+
+/* What was asked for by name and is not there did not vanish: it is missed. */
+static int stat_error(const struct walk *w, int err)
+{
+	return err == -AKIN_E_source_vanished && !w->top->dir ?
+		       -AKIN_E_source_read : err;
+}
+
 /* @t's node was stat'ed without attributes; [lo, hi) != empty: leads on. */
 static int add_entry(struct walk *w, const char *name, struct backup_token *t,
 		     u32 lo, u32 hi, struct akin_diag *diag)
@@ -376,13 +408,14 @@ static int add_entry(struct walk *w, const char *name, struct backup_token *t,
 	err = source_stat(w->source, name, true, &t->node, &why);
 	if (err) {
 		backup_token_free(t);
-		return settle(w, name, err, &why, diag);
+		return settle(w, name, stat_error(w, err), &why, diag);
 	}
 	if (t->node.type == NODE_DIR && is_pool(w, &t->node)) {
 		backup_token_free(t);
 		return 0;
 	}
-	if (t->node.type == NODE_DIR && is_other_fs(w, &t->node))
+	if (t->node.type == NODE_DIR && is_other_fs(w, &t->node) &&
+	    !may_cross(w, name, &lo, &hi))
 		return add_unlisted(w, TAKE(t), false, diag);
 	if (t->node.type == NODE_DIR)
 		return add_dir(w, name, TAKE(t), lo, hi, w->top->depth + 1,
@@ -420,7 +453,7 @@ static int visit(struct walk *w, const char *name, u8 type, u32 lo, u32 hi,
 	err = source_stat(w->source, name, false, &t->node, &why);
 	if (err) {
 		backup_token_free(t);
-		return settle(w, name, err, &why, diag);
+		return settle(w, name, stat_error(w, err), &why, diag);
 	}
 	if (!type && lo == hi && is_excluded(w, name, t->node.type)) {
 		backup_token_free(t);
