@@ -123,8 +123,9 @@ static int cut_all(struct ingest_stream *st, struct batch *b,
 	return 0;
 }
 
-/* A container that does not exist: where a dry run's new chunks "are". */
-#define DRY_CONTAINER (((u64)1 << 48) - 1)
+/* A container that does not exist: where a dry run's new chunks "are". The
+ * highest number that the index can hold. */
+#define DRY_CONTAINER (((u64)1 << 46) - 1)
 
 /* *at: where the chunk would be; new ones are remembered in memory only. */
 static int pretend(struct ingest_stream *st, const struct fp *fp, bool *new_ret,
