@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A restore over its own result changes nothing; over a damaged one it mends.
+. "$(dirname "$0")/functions.sh"
+
+mkdir -p "$src/dir/deep"
+for i in 1 2 3; do
+	noise $((i * 100000)) "$i" >"$src/dir/f$i"
+done
+echo x >"$src/dir/deep/x"
+ln -s f1 "$src/dir/link"
+mkfifo "$src/dir/fifo"
+new_pool
+backup "$src"
+restore "latest:$src" --target "$dst"
+assert_summary files=4 files_skipped=0 bytes=600002
+before=$(stat -c '%n %i' "$dst"/dir/f?)
+
+restore "latest:$src" --target "$dst"
+assert_summary files_skipped=4 warnings=0
+assert_eq inodes "$(stat -c '%n %i' "$dst"/dir/f?)" "$before"
+assert_same_tree "$src" "$dst"
+
+# As if the first had been interrupted, and somebody had been there.
+rm -r "$dst/dir/deep" "$dst/dir/f1"
+truncate -s 5000 "$dst/dir/f2"
+chmod 600 "$dst/dir/f3"
+ln -sfn elsewhere "$dst/dir/link"
+rm "$dst/dir/fifo"
+mkdir "$dst/dir/fifo"
+restore "latest:$src" --target "$dst"
+assert_summary files_skipped=1
+assert_same_tree "$src" "$dst"
