@@ -156,10 +156,10 @@ void groupcache_free(struct groupcache *gc)
 /* Chunks hashed at a time: a group of average chunks. */
 #define VERIFY_BATCH 32
 
-/* Every chunk against its fingerprint. */
+/* Every chunk against its fingerprint; *bad_ret: the first that differs. */
 static int verify_chunks(struct groupcache *gc, struct decoder *dec,
 			 const struct directory *dir, const struct entry *e,
-			 struct akin_diag *diag)
+			 u32 *bad_ret, struct akin_diag *diag)
 {
 	const struct dir_group *g = &dir->groups[e->data.index];
 	const struct hasher *h = dir->kind == CONTAINER_METADATA ?
@@ -181,13 +181,14 @@ static int verify_chunks(struct groupcache *gc, struct decoder *dec,
 		if (err)
 			return err;
 		for (i = 0; i < n; i++) {
-			if (!fp_equal(&fps[i], &de[done + i].fp))
-				return diag_set(diag, -AKIN_E_bad_fp,
-						"container %llu: chunk %u does "
-						"not match its fingerprint",
-						(unsigned long long)
-						dir->container,
-						de[done + i].entry);
+			if (fp_equal(&fps[i], &de[done + i].fp))
+				continue;
+			*bad_ret = g->first + done + i;
+			return diag_set(diag, -AKIN_E_bad_fp,
+					"container %llu: chunk %u does not "
+					"match its fingerprint",
+					(unsigned long long)dir->container,
+					de[done + i].entry);
 		}
 	}
 	return 0;
@@ -218,31 +219,58 @@ static int unpack(struct decoder *dec, struct entry *e,
 	return 0;
 }
 
+static int decode_from(struct groupcache *gc, struct decoder *dec,
+		       struct container_reader *r, struct entry *e,
+		       u32 *bad_ret, struct akin_diag *diag)
+{
+	struct container_group g;
+	int err;
+
+	err = container_read_group(r, e->data.index, &g, diag);
+	if (err)
+		return err;
+	__atomic_fetch_add(&gc->stats.read_bytes, g.bytes.len,
+			   __ATOMIC_RELAXED);
+	err = unpack(dec, e, &g, diag);
+	container_group_release(&g);
+	if (!err)
+		err = verify_chunks(gc, dec, container_directory(r), e,
+				    bad_ret, diag);
+	return err;
+}
+
 static int decode(struct groupcache *gc, struct decoder *dec, struct entry *e,
 		  struct akin_diag *diag)
 {
 	struct container_reader *r;
-	struct container_group g;
+	u32 bad;
 	int err;
 
 	err = dircache_get(gc->opt.dirs, e->data.container, &r, diag);
 	if (err)
 		return err;
-	err = container_read_group(r, e->data.index, &g, diag);
-	if (!err) {
-		__atomic_fetch_add(&gc->stats.read_bytes, g.bytes.len,
-				   __ATOMIC_RELAXED);
-		err = unpack(dec, e, &g, diag);
-		container_group_release(&g);
-	}
-	if (!err)
-		err = verify_chunks(gc, dec, container_directory(r), e, diag);
+	err = decode_from(gc, dec, r, e, &bad, diag);
 	dircache_put(gc->opt.dirs, e->data.container);
 	if (err) {
 		mem_free(e->raw);
 		e->raw = NULL;
 		e->data.raw = NULL;
 	}
+	return err;
+}
+
+int groupcache_test(struct groupcache *gc, struct decoder *dec,
+		    struct container_reader *r, u32 index, u32 *bad_ret,
+		    struct akin_diag *diag)
+{
+	struct entry e = { 0 };
+	int err;
+
+	*bad_ret = UINT32_MAX;
+	e.data.container = container_directory(r)->container;
+	e.data.index = index;
+	err = decode_from(gc, dec, r, &e, bad_ret, diag);
+	mem_free(e.raw);
 	return err;
 }
 

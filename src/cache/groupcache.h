@@ -59,6 +59,16 @@ int groupcache_get(struct groupcache *gc, struct decoder *dec,
 		   struct akin_diag *diag) __must_check;
 void groupcache_put(struct groupcache *gc, const struct group_data *g);
 
+/*
+ * Read and decode group @index of what @r has open, past the cache and into
+ * nothing: for checks. @r's container need not be in the directory cache.
+ * *bad_ret: index of the (first) directory entry that does not match its
+ * fingerprint, UINT32_MAX if the group as a whole is bad or all is well.
+ */
+int groupcache_test(struct groupcache *gc, struct decoder *dec,
+		    struct container_reader *r, u32 index, u32 *bad_ret,
+		    struct akin_diag *diag) __must_check;
+
 struct groupcache_stats {
 	u64 hits, reads, read_bytes, decoded_bytes;
 	u64 bytes, peak_bytes;

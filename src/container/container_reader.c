@@ -12,7 +12,8 @@ struct container_reader {
 	struct file *file;
 	struct pool_id pool;
 	struct directory dir;
-	u64 file_bytes, dir_off;
+	struct container_footer footer;
+	u64 file_bytes;
 };
 
 /* The groups must lie between header and directory, in order. */
@@ -72,7 +73,7 @@ static int read_directory(struct container_reader *r, u64 number,
 				"directory: it is container %llu.%u",
 				(unsigned long long)r->dir.container,
 				r->dir.generation);
-	r->dir_off = f.dir_off;
+	r->footer = f;
 	err = check_groups(&r->dir, f.dir_off);
 	if (err)
 		return diag_set(diag, err, "directory: groups outside the "
@@ -146,6 +147,12 @@ void container_close(struct container_reader *r)
 const struct directory *container_directory(const struct container_reader *r)
 {
 	return &r->dir;
+}
+
+const struct container_footer *
+container_reader_footer(const struct container_reader *r)
+{
+	return &r->footer;
 }
 
 size_t container_reader_bytes(const struct container_reader *r)

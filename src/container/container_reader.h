@@ -25,6 +25,9 @@ void container_close(struct container_reader *r);
 
 const struct directory *
 container_directory(const struct container_reader *r);
+/* As read when it was opened; the directory ends where it starts. */
+const struct container_footer *
+container_reader_footer(const struct container_reader *r);
 /* Bytes of memory it holds. */
 size_t container_reader_bytes(const struct container_reader *r);
 

@@ -112,10 +112,27 @@ void depot_release(struct depot *d)
 	workers_free(d->workers);
 	groupcache_free(d->groups);
 	dircache_free(d->dirs);
+	depot_damage_release(&d->damage);
 	chunker_free(d->chunker);
 	hasher_free(d->data_hasher);
 	hasher_free(d->meta_hasher);
 	memset(d, 0, sizeof(*d));
+}
+
+/*
+ * A damaged copy may hide a sound one of the same chunk in a directory in
+ * memory; it is then found through the index.
+ */
+static void drop_damaged(struct depot *d, struct dir_hit *out, u32 n)
+{
+	u32 i;
+
+	for (i = 0; depot_damage_any(&d->damage) && i < n; i++) {
+		if (out[i].container &&
+		    depot_damage_has(&d->damage, out[i].container,
+				     out[i].entry))
+			out[i].container = 0;
+	}
 }
 
 /* One that the directories in memory do not have: confirm what the index
@@ -125,10 +142,12 @@ static void find_indexed(struct depot *d, const struct fp *fp,
 {
 	/* What was loaded for its predecessors most likely has it. */
 	dircache_lookup(d->dirs, fp, 1, out);
+	drop_damaged(d, out, 1);
 	if (out->container || !at->container)
 		return;
 	if (dircache_verify(d->dirs, at, fp, out, NULL))
 		out->container = 0;
+	drop_damaged(d, out, 1);
 }
 
 /* Fingerprints probed in the index at a time. */
@@ -144,6 +163,7 @@ int depot_find(struct depot *d, const struct fp *fps, u32 n,
 	int err;
 
 	dircache_lookup(d->dirs, fps, n, out);
+	drop_damaged(d, out, n);
 	while (i < n) {
 		for (m = 0; i < n && m < FIND_BATCH; i++) {
 			if (out[i].container)
@@ -165,23 +185,65 @@ int depot_find(struct depot *d, const struct fp *fps, u32 n,
 	return 0;
 }
 
-/* Try the containers of a hint until nothing is missing. */
-static void locate_hinted(struct depot *d, const struct hint *hint,
-			  const struct fp *fps, u32 n, struct dir_hit *out,
-			  struct akin_diag *why)
+int depot_find_again(struct depot *d, const struct fp *fp, struct dir_hit *out,
+		     struct akin_diag *diag)
 {
+	struct place at;
+	int err;
+
+	dircache_lookup(d->dirs, fp, 1, out);
+	if (!out->container ||
+	    !depot_damage_has(&d->damage, out->container, out->entry))
+		return 0;
+	err = index_lookup(d->index, fp, 1, &at, diag);
+	if (err)
+		return err;
+	find_indexed(d, fp, &at, out);
+	return 0;
+}
+
+/* One look for chunks; damaged places count only in the last resort. */
+struct look {
+	struct depot *depot;
+	bool damaged_too;
+	struct akin_diag *why;
+};
+
+static void look_in_memory(struct look *l, const struct fp *fps, u32 n,
+			   struct dir_hit *out)
+{
+	dircache_lookup(l->depot->dirs, fps, n, out);
+	if (!l->damaged_too)
+		drop_damaged(l->depot, out, n);
+}
+
+static bool look_at(struct look *l, const struct place *at,
+		    const struct fp *fp, struct dir_hit *out)
+{
+	if (dircache_verify(l->depot->dirs, at, fp, out, l->why))
+		out->container = 0;
+	if (!l->damaged_too)
+		drop_damaged(l->depot, out, 1);
+	return out->container != 0;
+}
+
+/* Try the containers of a hint until nothing is missing. */
+static void locate_hinted(struct look *l, const struct hint *hint,
+			  const struct fp *fps, u32 n, struct dir_hit *out)
+{
+	struct dircache *dirs = l->depot->dirs;
 	u32 i, k, missing;
 
 	for (k = 0; hint && k < hint->nr; k++) {
-		if (dircache_has(d->dirs, hint->containers[k]))
+		if (dircache_has(dirs, hint->containers[k]))
 			continue;
 		/* An unreadable one is said only if something stays missing. */
-		ignore_result(dircache_load(d->dirs, hint->containers[k],
-					    why));
+		ignore_result(dircache_load(dirs, hint->containers[k],
+					    l->why));
 		missing = 0;
 		for (i = 0; i < n; i++) {
 			if (!out[i].container)
-				dircache_lookup(d->dirs, &fps[i], 1, &out[i]);
+				look_in_memory(l, &fps[i], 1, &out[i]);
 			missing += !out[i].container;
 		}
 		if (!missing)
@@ -192,28 +254,51 @@ static void locate_hinted(struct depot *d, const struct hint *hint,
 #define PLACES_MAX 8
 
 /* The index, in memory and on disk. */
-static int locate_indexed(struct depot *d, const struct fp *fp,
-			  struct dir_hit *out, struct akin_diag *why,
-			  struct akin_diag *diag)
+static int locate_indexed(struct look *l, const struct fp *fp,
+			  struct dir_hit *out, struct akin_diag *diag)
 {
+	struct index *index = l->depot->index;
 	struct place at[PLACES_MAX];
-	u32 nr, i;
+	u32 nr = 0, i;
 	int err;
 
-	err = index_lookup(d->index, fp, 1, at, diag);
+	err = index_lookup(index, fp, 1, at, diag);
 	if (err)
 		return err;
-	if (at[0].container &&
-	    !dircache_verify(d->dirs, &at[0], fp, out, why) && out->container)
+	if (at[0].container && look_at(l, &at[0], fp, out))
 		return 0;
-	err = index_lookup_disk(d->index, fp, at, PLACES_MAX, &nr, diag);
+	err = index_lookup_disk(index, fp, at, PLACES_MAX, &nr, diag);
 	for (i = 0; !err && i < nr; i++) {
-		if (!dircache_verify(d->dirs, &at[i], fp, out, why) &&
-		    out->container)
+		if (look_at(l, &at[i], fp, out))
 			return 0;
 	}
 	out->container = 0;
 	return err;
+}
+
+/* Everything but memory, for those that are missing. */
+static int locate_missing(struct look *l, const struct hint *hint,
+			  const struct fp *fps, u32 n, struct dir_hit *out,
+			  struct akin_diag *diag)
+{
+	u32 i;
+	int err = 0;
+
+	locate_hinted(l, hint, fps, n, out);
+	for (i = 0; !err && i < n; i++) {
+		if (!out[i].container)
+			err = locate_indexed(l, &fps[i], &out[i], diag);
+	}
+	return err;
+}
+
+static u32 nr_missing(const struct dir_hit *out, u32 n)
+{
+	u32 i, missing = 0;
+
+	for (i = 0; i < n; i++)
+		missing += !out[i].container;
+	return missing;
 }
 
 static int say_missing(const struct fp *fp, const struct akin_diag *why,
@@ -234,25 +319,27 @@ int depot_locate(struct depot *d, const struct hint *hint,
 		 struct akin_diag *diag)
 {
 	struct akin_diag why = { 0 };
-	int err, first = 0;
+	struct look l = { d, false, &why };
+	int err;
 	u32 i;
 
-	dircache_lookup(d->dirs, fps, n, out);
-	for (i = 0; i < n && out[i].container; i++)
-		;
-	if (i == n)
+	look_in_memory(&l, fps, n, out);
+	if (!nr_missing(out, n))
 		return 0;
-	locate_hinted(d, hint, fps, n, out, &why);
-	for (i = 0; i < n; i++) {
-		if (out[i].container)
-			continue;
-		err = locate_indexed(d, &fps[i], &out[i], &why, diag);
-		if (err)
-			return err;
-		if (!out[i].container && !first)
-			first = say_missing(&fps[i], &why, diag);
+	err = locate_missing(&l, hint, fps, n, out, diag);
+	if (!err && depot_damage_any(&d->damage) && nr_missing(out, n)) {
+		l.damaged_too = true;
+		for (i = 0; i < n; i++) {
+			if (!out[i].container)
+				look_in_memory(&l, &fps[i], 1, &out[i]);
+		}
+		err = locate_missing(&l, hint, fps, n, out, diag);
 	}
-	return first;
+	for (i = 0; !err && i < n; i++) {
+		if (!out[i].container)
+			err = say_missing(&fps[i], &why, diag);
+	}
+	return err;
 }
 
 static int spot_in(const struct directory *dir, const struct dir_hit *at,

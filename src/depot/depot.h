@@ -15,6 +15,7 @@
 #include "base/workers.h"
 #include "cache/groupcache.h"
 #include "chunk/chunk.h"
+#include "depot/depot_damage.h"
 #include "format/format_super.h"
 #include "index/index.h"
 
@@ -27,6 +28,8 @@ struct depot {
 	struct dircache *dirs;
 	struct groupcache *groups;
 	struct workers *workers;	/* contexts are struct decoder */
+	/* Empty at first; filled by the opener before anything is looked up. */
+	struct depot_damage damage;
 };
 
 struct depot_options {
@@ -47,14 +50,19 @@ struct codec_choice depot_codec(const struct depot *d);
 
 /*
  * For writers: which of these chunks are there already? In memory, plus the
- * directories that the index in memory points to. A directory that cannot be
- * read makes its chunks not found. out[i].container = 0: not found.
+ * directories that the index in memory points to. Copies in directories that
+ * cannot be read, or at damaged places, are not found. out[i].container = 0:
+ * not found.
  */
 int depot_find(struct depot *d, const struct fp *fps, u32 n,
 	       struct dir_hit *out, struct akin_diag *diag) __must_check;
+/* The same without loading anything: one that was stored a moment ago. */
+int depot_find_again(struct depot *d, const struct fp *fp, struct dir_hit *out,
+		     struct akin_diag *diag) __must_check;
 
 /*
- * For readers: where are these chunks? Everything is tried.
+ * For readers: where are these chunks? Everything is tried. A damaged place is
+ * the answer only if there is no other (depot_damage_has tells).
  * -AKIN_E_fp_unknown for the first one that is nowhere (its message names
  * directories that could not be read); the others are in *out all the same.
  */

@@ -176,8 +176,11 @@ static int emit_chunk(struct ingest_stream *st, u32 k, struct akin_diag *diag)
 
 	st->tally.chunks++;
 	/* An equal chunk may have been stored since the batch was looked up. */
-	if (!hit->container)
-		dircache_lookup(st->depot->dirs, &e.fp, 1, hit);
+	if (!hit->container) {
+		err = depot_find_again(st->depot, &e.fp, hit, diag);
+		if (err)
+			return err;
+	}
 	if (!hit->container || hit->len != item->len) {
 		err = store_chunk(st, &e.fp, item, &hit->container, diag);
 		if (err)

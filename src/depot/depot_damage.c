@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A hash set of numbers with linear probing; removal moves later ones back, so
+ * that there are no tombstones.
+ */
+#include "base/mem.h"
+#include "akin/error.h"
+#include "depot/depot_damage.h"
+
+#define FIRST_SLOTS 64
+#define ENTRY_BITS 15
+#define ENTRY_WHOLE ((1u << ENTRY_BITS) - 1)
+
+/* Container numbers are below 2^48 and at least 1, so a key is never 0. */
+static u64 key_of(u64 container, u32 entry)
+{
+	return container << ENTRY_BITS |
+	       (entry < ENTRY_WHOLE ? entry : ENTRY_WHOLE);
+}
+
+static u32 home_of(const struct depot_damage *d, u64 key)
+{
+	return (u32)((key * 0x9e3779b97f4a7c15ull) >> 32) & d->mask;
+}
+
+/* Its slot, or the free one where it would be. */
+static u32 slot_of(const struct depot_damage *d, u64 key)
+{
+	u32 i = home_of(d, key);
+
+	while (d->keys[i] && d->keys[i] != key)
+		i = (i + 1) & d->mask;
+	return i;
+}
+
+void depot_damage_release(struct depot_damage *d)
+{
+	mem_free(d->keys);
+	memset(d, 0, sizeof(*d));
+}
+
+bool depot_damage_marked(const struct depot_damage *d, const struct place *at)
+{
+	return d->nr && d->keys[slot_of(d, key_of(at->container, at->entry))];
+}
+
+bool depot_damage_covers(const struct depot_damage *d, u64 container,
+			 u32 entry)
+{
+	return d->nr && (d->keys[slot_of(d, key_of(container, entry))] ||
+			 d->keys[slot_of(d, key_of(container, ENTRY_WHOLE))]);
+}
+
+static int grow(struct depot_damage *d)
+{
+	u32 n = d->keys ? (d->mask + 1) * 2 : FIRST_SLOTS, i;
+	struct depot_damage bigger = *d;
+
+	if (d->keys && d->nr < (d->mask + 1) / 2)
+		return 0;
+	bigger.keys = mem_calloc(n, sizeof(*bigger.keys));
+	if (!bigger.keys)
+		return -AKIN_E_nomem;
+	bigger.mask = n - 1;
+	for (i = 0; d->keys && i <= d->mask; i++) {
+		if (d->keys[i])
+			bigger.keys[slot_of(&bigger, d->keys[i])] = d->keys[i];
+	}
+	mem_free(d->keys);
+	*d = bigger;
+	return 0;
+}
+
+int depot_damage_add(struct depot_damage *d, const struct place *at,
+		     struct place *kept_ret)
+{
+	struct place kept = *at;
+	u32 slot;
+	int err;
+
+	err = grow(d);
+	if (err)
+		return err;
+	if (kept.entry >= ENTRY_WHOLE || d->nr_chunks >= DAMAGE_CHUNKS_MAX)
+		kept.entry = DAMAGE_WHOLE;
+	slot = slot_of(d, key_of(kept.container, kept.entry));
+	if (!d->keys[slot] && d->nr >= DAMAGE_MAX) {
+		d->overflowed = true;
+	} else if (!d->keys[slot]) {
+		d->keys[slot] = key_of(kept.container, kept.entry);
+		d->nr++;
+		d->nr_chunks += kept.entry != DAMAGE_WHOLE;
+	}
+	if (kept_ret)
+		*kept_ret = kept;
+	return 0;
+}
+
+void depot_damage_drop(struct depot_damage *d, const struct place *at)
+{
+	u32 hole, i;
+
+	if (!depot_damage_marked(d, at))
+		return;
+	hole = slot_of(d, key_of(at->container, at->entry));
+	d->nr--;
+	d->nr_chunks -= at->entry < ENTRY_WHOLE;
+	for (i = (hole + 1) & d->mask; d->keys[i]; i = (i + 1) & d->mask) {
+		/* One whose home lies behind the hole stays reachable. */
+		if (((i - home_of(d, d->keys[i])) & d->mask) <
+		    ((i - hole) & d->mask))
+			continue;
+		d->keys[hole] = d->keys[i];
+		hole = i;
+	}
+	d->keys[hole] = 0;
+}
