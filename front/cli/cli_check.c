@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "cli_text.h"
 
+/* Without a code it is a remark, which counts for nothing. */
 static void on_finding(void *ctx, int code, const char *text,
 		       const char *snapshot, const char *path)
 {
@@ -19,8 +20,9 @@ static void on_finding(void *ctx, int code, const char *text,
 
 	cli_term_clear();
 	if (c->args.json) {
-		cli_json_begin(&c->json, "finding");
-		cli_json_text(&c->json, "code", akin_error_name(code));
+		cli_json_begin(&c->json, code ? "finding" : "remark");
+		if (code)
+			cli_json_text(&c->json, "code", akin_error_name(code));
 		cli_json_text(&c->json, "message", text);
 		if (have_snapshot)
 			cli_json_text(&c->json, "snapshot", snapshot);

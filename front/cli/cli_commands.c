@@ -164,8 +164,9 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"says what it did not test. With --read-data every byte is read and\n"
 	"compared with its fingerprint, or a share of them.\n"
 	"\n"
-	"Damage is reported as container, chunks, files and snapshots, each with\n"
-	"the command that helps. The exit code is 5 if there is any.\n",
+	"Damage is reported as container, chunks, files and snapshots, of each\n"
+	"kind the first 1,000, and remembered, so that the next backup of the same\n"
+	"data stores it anew. The exit code is 5 if there is any.\n",
 	{ { "akin check", "The structure. Minutes at most." },
 	  { "akin check --read-data", "Every byte." },
 	  { "akin check --read-data=5%",

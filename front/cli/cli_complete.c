@@ -48,6 +48,22 @@ static void add_words(struct cli_str *out, const struct cli_option *o,
 		add_topics(out);
 }
 
+/* Letters and names of global options whose value is the next word. */
+static void add_global_values(struct cli_str *out, const char *separator)
+{
+	const struct cli_option *o;
+	const char *before = "";
+
+	for (o = cli_options; o->name; o++) {
+		if (!cli_option_is_global(o) || !o->arg)
+			continue;
+		cli_str_addf(out, "%s--%s", before, o->name);
+		before = separator;
+		if (o->letter)
+			cli_str_addf(out, "%s-%c", separator, o->letter);
+	}
+}
+
 /* bash ----------------------------------------------------------------------*/
 
 static void bash_reply(struct cli_str *out, const struct cli_option *o,
@@ -100,22 +116,6 @@ static void bash_options(struct cli_str *out, unsigned mask, bool global)
 	}
 }
 
-/* Letters and names of global options whose value is the next word. */
-static void bash_global_values(struct cli_str *out)
-{
-	const struct cli_option *o;
-	const char *bar = "";
-
-	for (o = cli_options; o->name; o++) {
-		if (!cli_option_is_global(o) || !o->arg)
-			continue;
-		cli_str_addf(out, "%s--%s", bar, o->name);
-		bar = "|";
-		if (o->letter)
-			cli_str_addf(out, "|-%c", o->letter);
-	}
-}
-
 static void bash_command(struct cli_str *out, int i)
 {
 	cli_str_addf(out, "\t%s)\n\t\tcase $prev in\n", cli_commands[i].name);
@@ -140,7 +140,7 @@ void cli_complete_bash(struct cli_str *out)
 		"\tlocal cmd= i=1\n"
 		"\twhile ((i < COMP_CWORD)); do\n"
 		"\t\tcase ${COMP_WORDS[i]} in\n\t\t");
-	bash_global_values(out);
+	add_global_values(out, "|");
 	cli_str_add(out, ") ((i++)) ;;\n\t\t-*) ;;\n"
 		"\t\t*) cmd=${COMP_WORDS[i]}; break ;;\n"
 		"\t\tesac\n\t\t((i++))\n\tdone\n"
@@ -299,7 +299,7 @@ static void fish_option(struct cli_str *out, const struct cli_option *o)
 
 	cli_str_add(out, "complete -c akin");
 	if (!cli_option_is_global(o)) {
-		cli_str_add(out, " -n '__fish_seen_subcommand_from");
+		cli_str_add(out, " -n '__akin_is");
 		for (i = 0; i < CLI_NR_COMMANDS; i++) {
 			if (has(o, i))
 				cli_str_addf(out, " %s", cli_commands[i].name);
@@ -318,22 +318,54 @@ static void fish_option(struct cli_str *out, const struct cli_option *o)
 	cli_str_addc(out, '\n');
 }
 
+/* Conditions: fish's own take the value of -p for a command. */
+static void fish_functions(struct cli_str *out)
+{
+	cli_str_add(out, "# The command on the line, if it has one already.\n"
+		    "function __akin_command\n"
+		    "    set -l words (commandline -opc)\n"
+		    "    set -e words[1]\n"
+		    "    while set -q words[1]\n"
+		    "        switch $words[1]\n"
+		    "        case ");
+	add_global_values(out, " ");
+	cli_str_add(out, "\n            set -e words[1]\n"
+		    "        case '-*'\n"
+		    "        case '*'\n"
+		    "            echo $words[1]\n"
+		    "            return\n"
+		    "        end\n"
+		    "        set -e words[1]\n"
+		    "    end\n"
+		    "end\n"
+		    "# Is it one of these? Without any: is there none?\n"
+		    "function __akin_is\n"
+		    "    set -l cmd (__akin_command)\n"
+		    "    if test -z \"$cmd\"\n"
+		    "        test (count $argv) -eq 0\n"
+		    "    else\n"
+		    "        contains -- $cmd $argv\n"
+		    "    end\n"
+		    "end\n");
+}
+
 void cli_complete_fish(struct cli_str *out)
 {
 	const struct cli_option *o;
 	int i;
 
-	cli_str_add(out, "# fish completion for akin. " HEAD "\n"
-		    "complete -c akin -f\n");
+	cli_str_add(out, "# fish completion for akin. " HEAD "\n");
+	fish_functions(out);
+	cli_str_add(out, "complete -c akin -f\n");
 	for (i = 0; i < CLI_NR_COMMANDS; i++) {
-		cli_str_addf(out, "complete -c akin -n __fish_use_subcommand "
+		cli_str_addf(out, "complete -c akin -n '__akin_is' "
 			     "-a %s -d ", cli_commands[i].name);
 		fish_text(out, cli_commands[i].summary);
 		cli_str_addc(out, '\n');
 		if (cli_commands[i].complete == CLI_COMPLETE_NONE)
 			continue;
 		cli_str_addf(out, "complete -c akin -n "
-			     "'__fish_seen_subcommand_from %s'",
+			     "'__akin_is %s'",
 			     cli_commands[i].name);
 		fish_words(out, NULL, cli_commands[i].complete);
 		cli_str_addc(out, '\n');
