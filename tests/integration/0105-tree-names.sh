@@ -6,6 +6,7 @@
 
 mkdir "$src"
 cd "$src"
+# shellcheck disable=SC2016 # as they are
 names=($'\xff' $'\xc3\x28' $'new\nline' 'trailing ' -rf --help $'tab\there'
 	$'esc\e[31mred' "quote'" 'double"quote' '$HOME' '`id`' '%s%n' '*' '?x' '~'
 	'back\slash' $'\x7f' 'ümläut' $'\xe2\x80\xaertl' ' ' '#' "a'b\"c\\d" $'\r'
@@ -29,6 +30,7 @@ assert_same_tree "$src" "$dst"
 akin ls -1 "latest:$src" >"$tmp/listing"
 n=0
 while IFS= read -r line; do
+	path=
 	eval "path=$line"
 	[ -e "$path" ] || [ -L "$path" ] || fail "no such path: $line"
 	n=$((n + 1))

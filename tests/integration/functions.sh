@@ -102,6 +102,7 @@ mount_tmpfs() {
 	mounts+=("$1")
 }
 
+# Not for the background: $! would be a shell's, not the program's.
 akin() {
 	"$AKIN" -p "$pool" "$@"
 }
@@ -199,6 +200,17 @@ sys.stdout.buffer.write(random.Random(sys.argv[2]).randbytes(int(sys.argv[1])))
 # kib_of FILE: what it takes on disk.
 kib_of() {
 	du -k "$1" | cut -f 1
+}
+
+# peak CODE COMMAND...: as expect; KiB of resident memory at the most: $kib.
+peak() {
+	expect "$1" python3 -c 'import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+with open(sys.argv[1], "w") as f:
+    f.write("%d" % resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)' "$tmp/peak" "${@:2}"
+	kib=$(cat "$tmp/peak")
+	echo "$kib KiB: ${*:2}"
 }
 
 # as_nobody COMMAND...: without any privilege; the way to $tmp is open.

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# kill -9 in the middle of a backup: no snapshot, nothing broken, and the next
+# run finds what was stored.
+. "$(dirname "$0")/functions.sh"
+
+mkdir "$src" "$tmp/small"
+# What is stored is given to the session every 256 containers.
+for i in 1 2 3 4; do
+	noise 100000000 "$i" >"$src/f$i"
+done
+echo x >"$tmp/small/x"
+new_pool --container-size 1M
+backup "$tmp/small"
+
+"$AKIN" -p "$pool" backup --limit-read 60M "$src" >"$out" 2>"$err" &
+victim=$!
+pids+=("$victim")
+for ((i = 0; i < 1200; i++)); do
+	n=$(find "$pool/data/containers" -type f | wc -l)
+	[ "$n" -lt 265 ] || break
+	sleep 0.05
+done
+kill -KILL "$victim"
+wait "$victim" 2>/dev/null || :
+assert_between "containers before the kill" "$n" 265 380
+assert_eq snapshots "$(nr_snapshots)" 1
+expect 0 akin cat "latest:$tmp/small/x"
+
+backup "$src"
+assert_summary files=4 bytes=400000000 parent=null
+assert_between "bytes new" "$(summary bytes_new)" 1 150000000
+restore "latest:$src" --target "$dst"
+assert_same_tree "$src" "$dst"
+assert_eq snapshots "$(nr_snapshots)" 2
+expect 0 akin check --read-data

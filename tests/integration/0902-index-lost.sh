@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The index is a cache of what the containers say: without it, or with half of
+# it, everything works, and backups find what there is.
+. "$(dirname "$0")/functions.sh"
+
+mkdir "$src"
+for i in 1 2 3; do
+	noise 2000000 "$i" >"$src/f$i"
+	noise 100000 "x$i" >"$src/g$i"
+	[ -d "$pool" ] || new_pool --container-size 1M
+	backup "$src"
+done
+cp -a "$pool" "$tmp/good"
+akin ls --json latest >"$tmp/listing"
+
+works() {
+	akin ls --json latest | cmp - "$tmp/listing"
+	rm -rf "$dst"
+	restore "latest:$src" --target "$dst"
+	assert_same_tree "$src" "$dst"
+	backup --force "$src"
+	assert_summary files=6 bytes=6300000 bytes_read=6300000
+	rm -rf "$dst"
+	restore "latest:$src" --target "$dst"
+	assert_same_tree "$src" "$dst"
+	expect 0 akin check --read-data
+}
+
+rm -f "$pool"/meta/runs/*
+works
+again() {
+	rm -rf "$pool"
+	cp -a "$tmp/good" "$pool"
+}
+again
+rm "$(find "$pool/meta/runs" -type f | sort | head -n 1)"
+works
+again
+for f in "$pool"/meta/runs/*; do
+	truncate -s 100 "$f"
+done
+works
+again
+for f in "$pool"/meta/runs/*; do
+	size=$(stat -c %s "$f")
+	head -c "$size" /dev/urandom >"$f"
+done
+works
