@@ -134,6 +134,14 @@ static void shrink_locked(struct groupcache *gc)
 	}
 }
 
+void groupcache_set_budget(struct groupcache *gc, size_t bytes)
+{
+	pthread_mutex_lock(&gc->lock);
+	gc->opt.budget_bytes = bytes;
+	shrink_locked(gc);
+	pthread_mutex_unlock(&gc->lock);
+}
+
 void groupcache_free(struct groupcache *gc)
 {
 	struct entry *e, *next;

@@ -40,6 +40,9 @@ int groupcache_new(const struct groupcache_options *opt,
 	__must_check;
 void groupcache_free(struct groupcache *gc);
 
+/* From now on; what is pinned stays. */
+void groupcache_set_budget(struct groupcache *gc, size_t bytes);
+
 /* A decoded group; raw bytes are valid until groupcache_put. */
 struct group_data {
 	u64 container;

@@ -16,6 +16,9 @@
 
 /* Numbers reserved at a time: one durable transaction per half GiB stored. */
 #define RESERVE_NUMBERS 64
+/* Containers on their way to the disk; each holds its directory. Where syncing
+ * is slower than compressing, streams wait for it. */
+#define MAX_FINISHED 4
 
 u64 session_number(const struct session *s)
 {
@@ -71,7 +74,9 @@ int session_begin(struct depot *d, struct catalog *c,
 	s->buffer_bytes = max_u64(d->super.group_bytes, d->super.chunk_max) +
 			  d->super.chunk_max;
 	s->checkpoint_ns = clock_ns();
-	err = workers_new(&wopt, &s->sealer, diag);
+	err = lane_set_init(s, opt->memory_bytes, diag);
+	if (!err)
+		err = workers_new(&wopt, &s->sealer, diag);
 	if (!err)
 		err = catalog_session_begin(c, &opt->info, opt->lock,
 					    opt->lock_ctx, &s->info, diag);
@@ -104,6 +109,7 @@ void session_free(struct session *s)
 	/* The sealer first: it runs what is queued and touches the rest. */
 	workers_free(s->sealer);
 	akin_assert(s->nr_open == 0);
+	lane_set_release(s);
 	free_buffers(s);
 	mem_free(s->sealed);
 	mem_free(s->ranges);
@@ -179,6 +185,7 @@ static void seal_one(struct work *work, void *thread_ctx)
 	if (err)
 		session_fail_locked(s, err, &diag);
 	s->nr_open--;
+	s->nr_finished--;
 	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->lock);
 	mem_free(oc);
@@ -217,6 +224,14 @@ static int open_writer(struct session *s, u8 kind, struct open_container *oc,
 	return err;
 }
 
+static void wait_finished(struct session *s)
+{
+	pthread_mutex_lock(&s->lock);
+	while (s->nr_finished >= MAX_FINISHED)
+		pthread_cond_wait(&s->changed, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
 int session_open_container(struct session *s, u8 kind,
 			   struct session_container **out,
 			   struct akin_diag *diag)
@@ -228,6 +243,7 @@ int session_open_container(struct session *s, u8 kind,
 	if (!oc)
 		return diag_set(diag, -AKIN_E_nomem, "container");
 	oc->pub.session = s;
+	wait_finished(s);
 	err = take_number(s, &oc->pub.number, diag);
 	if (!err)
 		err = open_writer(s, kind, oc, diag);
@@ -244,6 +260,12 @@ int session_open_container(struct session *s, u8 kind,
 
 void session_finish_container(struct session_container *sc)
 {
+	struct session *s = sc->session;
+
+	pthread_mutex_lock(&s->lock);
+	s->nr_finished++;
+	pthread_mutex_unlock(&s->lock);
+	/* It may be sealed and gone before this returns. */
 	container_writer_finish(sc->writer);
 }
 

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "ingest/lane.h"
 #include "ingest/session.h"
 
 struct open_container {
@@ -33,15 +34,17 @@ struct session {
 	struct catalog_session info;
 	struct workers *sealer;		/* one thread */
 	size_t buffer_bytes;
+	struct lane_set lanes;
 
 	pthread_mutex_t number_lock;	/* taken before @lock, if both */
 	u64 next_number;
 	u32 nr_numbers;
 
 	pthread_mutex_t lock;		/* guards all below */
-	pthread_cond_t changed;		/* nr_jobs, nr_open, err */
+	pthread_cond_t changed;		/* nr_jobs, nr_open, nr_finished, err */
 	u32 nr_jobs, max_jobs;
 	u32 nr_open;			/* containers not yet sealed */
+	u32 nr_finished;		/* of these, closed by their streams */
 	struct spare *spare;
 
 	/* Sealed and not yet told to the catalog. */

@@ -6,9 +6,6 @@
 #include "base/mem.h"
 #include "ingest/stream_internal.h"
 
-/* Fills the vector lanes and stays in a second-level cache with its chunks. */
-#define BATCH_BYTES (512 * KiB)
-#define BATCH_BYTES_MIN (64 * KiB)
 /* One being filled, one waiting, one being processed. */
 #define THREADED_BATCHES 3
 
@@ -21,21 +18,47 @@ static void batch_free(struct batch *b)
 	mem_free(b);
 }
 
-static struct batch *batch_new(const struct ingest_stream *st)
+/* An empty batch of the size that is due now. */
+static int batch_fit(struct ingest_stream *st, struct batch *b)
 {
-	struct batch *b = mem_zalloc(sizeof(*b));
+	u32 cap = lane_batch_bytes(st->lane);
+	u8 *memory;
 
-	if (!b)
-		return NULL;
-	b->memory = mem_aligned(64, st->headroom + st->cap);
-	/* One more than the feeder may use: see prepend_carry(). */
-	b->ops = mem_calloc(BATCH_OPS + 1, sizeof(*b->ops));
-	if (!b->memory || !b->ops) {
-		batch_free(b);
-		return NULL;
-	}
-	b->data = b->memory + st->headroom;
-	return b;
+	if (st->opt.batch_bytes)
+		cap = (u32)max_u64(min_u64(st->opt.batch_bytes, cap),
+				   BATCH_BYTES_MIN);
+	/* Growing can wait until it is worth the copy of pages. */
+	if (b->memory && b->cap >= cap && b->cap < 2 * cap)
+		cap = b->cap;
+	if (cap == b->cap)
+		return 0;
+	memory = mem_aligned(64, st->headroom + cap);
+	if (!memory)
+		return -AKIN_E_nomem;
+	if (!st->carry && st->carry_len)
+		memcpy(memory + st->headroom - st->carry_len,
+		       b->data - st->carry_len, st->carry_len);
+	mem_free(b->memory);
+	b->memory = memory;
+	b->data = memory + st->headroom;
+	b->cap = cap;
+	return 0;
+}
+
+/* Room for one operation, and one more for prepend_carry(). */
+static int batch_need_op(struct batch *b)
+{
+	u32 cap = b->cap_ops ? b->cap_ops * 2 : 32;
+	struct op *p;
+
+	if (b->nr_ops + 2 <= b->cap_ops)
+		return 0;
+	p = mem_realloc(b->ops, cap * sizeof(*p));
+	if (!p)
+		return -AKIN_E_nomem;
+	b->ops = p;
+	b->cap_ops = cap;
+	return 0;
 }
 
 /* Process on whichever thread this is, and publish the result. */
@@ -89,22 +112,15 @@ static void *stream_main(void *arg)
 static int alloc_parts(struct ingest_stream *st, struct akin_diag *diag)
 {
 	struct batch *b;
-	int i, err;
+	u32 i;
 
-	err = chunk_scratch_new(st->headroom + st->cap, &st->cut_scratch,
-				diag);
-	if (!err)
-		err = hash_scratch_new(&st->hash_scratch, diag);
-	if (err)
-		return err;
-	st->max_lens = (st->headroom + st->cap) / st->depot->super.chunk_min +
-		       2;
-	st->lens = mem_calloc(st->max_lens, sizeof(*st->lens));
-	st->carry = mem_alloc(st->headroom);
-	if (!st->lens || !st->carry)
-		return diag_set(diag, -AKIN_E_nomem, "stream");
-	for (i = 0; i < (st->opt.threaded ? THREADED_BATCHES : 1); i++) {
-		b = batch_new(st);
+	if (st->nr_batches > 1) {
+		st->carry = mem_alloc(st->headroom);
+		if (!st->carry)
+			return diag_set(diag, -AKIN_E_nomem, "stream");
+	}
+	for (i = 0; i < st->nr_batches; i++) {
+		b = mem_zalloc(sizeof(*b));
 		if (!b)
 			return diag_set(diag, -AKIN_E_nomem, "stream");
 		b->next = st->free;
@@ -122,15 +138,9 @@ static void stream_free(struct ingest_stream *st)
 		next = b->next;
 		batch_free(b);
 	}
-	chunk_scratch_free(st->cut_scratch);
-	hash_scratch_free(st->hash_scratch);
 	recipe_builder_release(&st->recipe);
 	hintset_release(&st->hint);
 	mem_free(st->carry);
-	mem_free(st->lens);
-	mem_free(st->items);
-	mem_free(st->fps);
-	mem_free(st->hits);
 	pthread_cond_destroy(&st->changed);
 	pthread_mutex_destroy(&st->lock);
 	mem_free(st);
@@ -147,16 +157,15 @@ int ingest_stream_open(struct session *s, const struct ingest_options *opt,
 	st->session = s;
 	st->depot = session_depot(s);
 	st->opt = *opt;
-	st->headroom = (st->depot->super.chunk_max + 63) & ~63u;
-	st->cap = (u32)(opt->batch_bytes ? opt->batch_bytes : BATCH_BYTES);
-	st->cap = (u32)max_u64(st->cap, BATCH_BYTES_MIN);
+	st->headroom = lane_headroom(s);
+	st->nr_batches = opt->threaded ? THREADED_BATCHES : 1;
 	st->ready_tail = &st->ready;
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_cond_init(&st->changed, NULL);
-	packer_init(&st->data_packer, s, CONTAINER_DATA);
-	packer_init(&st->meta_packer, s, CONTAINER_METADATA);
 	recipe_builder_init(&st->recipe, ingest_store_piece, st);
 	err = alloc_parts(st, diag);
+	if (!err)
+		err = lane_join(s, st->nr_batches, &st->lane, diag);
 	if (!err && opt->threaded) {
 		err = pthread_create(&st->thread, NULL, stream_main, st);
 		if (err)
@@ -165,6 +174,9 @@ int ingest_stream_open(struct session *s, const struct ingest_options *opt,
 		st->have_thread = !err;
 	}
 	if (err) {
+		if (st->lane)
+			ignore_result(lane_leave(st->lane, st->nr_batches,
+						 NULL));
 		stream_free(st);
 		return err;
 	}
@@ -203,17 +215,11 @@ static int submit(struct ingest_stream *st, struct akin_diag *diag)
 	return err;
 }
 
-/* A batch with room for one more op (and a byte, if @bytes). */
-static int need_batch(struct ingest_stream *st, bool bytes,
-		      struct akin_diag *diag)
+/* The next batch to fill. */
+static int take_batch(struct ingest_stream *st, struct akin_diag *diag)
 {
-	int err = 0;
+	int err;
 
-	if (st->filling && (st->filling->nr_ops >= BATCH_OPS ||
-			    (bytes && st->filling->len >= st->cap)))
-		err = submit(st, diag);
-	if (err || st->filling)
-		return err;
 	pthread_mutex_lock(&st->lock);
 	while (!st->free)
 		pthread_cond_wait(&st->changed, &st->lock);
@@ -224,6 +230,29 @@ static int need_batch(struct ingest_stream *st, bool bytes,
 	st->filling->len = 0;
 	st->filling->nr_ops = 0;
 	return err;
+}
+
+/* A batch with room for one more op (and a byte, if @bytes). */
+static int need_batch(struct ingest_stream *st, bool bytes,
+		      struct akin_diag *diag)
+{
+	struct batch *b = st->filling;
+	int err = 0;
+
+	if (b && b->nr_ops > 0 && (b->nr_ops >= BATCH_OPS ||
+				   (bytes && b->len >= b->cap)))
+		err = submit(st, diag);
+	if (!err && !st->filling)
+		err = take_batch(st, diag);
+	if (err)
+		return err;
+	b = st->filling;
+	/* Also one whose memory could not be had before. */
+	if (b->nr_ops == 0)
+		err = batch_fit(st, b);
+	if (!err)
+		err = batch_need_op(b);
+	return err ? diag_set(diag, err, "batch") : 0;
 }
 
 static int add_op(struct ingest_stream *st, u8 type, int what, void *token,
@@ -282,7 +311,7 @@ int ingest_room(struct ingest_stream *st, u8 **ptr_ret, size_t *n_ret,
 	if (err)
 		return err;
 	*ptr_ret = st->filling->data + st->filling->len;
-	*n_ret = st->cap - st->filling->len;
+	*n_ret = st->filling->cap - st->filling->len;
 	return 0;
 }
 
@@ -293,7 +322,7 @@ void ingest_filled(struct ingest_stream *st, size_t n)
 
 	if (n == 0)
 		return;
-	akin_assert(b && n <= st->cap - b->len);
+	akin_assert(b && n <= b->cap - b->len);
 	if (!st->data_open) {
 		op = &b->ops[b->nr_ops++];
 		memset(op, 0, sizeof(*op));
@@ -362,10 +391,7 @@ int ingest_stream_close(struct ingest_stream *st, struct akin_diag *diag)
 	pthread_mutex_unlock(&st->lock);
 	if (st->have_thread)
 		pthread_join(st->thread, NULL);
-	err2 = packer_close(&st->data_packer, diag);
-	if (!err)
-		err = err2;
-	err2 = packer_close(&st->meta_packer, diag);
+	err2 = lane_leave(st->lane, st->nr_batches, diag);
 	if (!err)
 		err = err2;
 	stream_free(st);

@@ -11,6 +11,11 @@
  * Feeding and processing may be two threads (@threaded): then the callbacks
  * run on the stream's own thread, and the feeder waits when two batches are
  * ahead. Otherwise everything runs in the feeder.
+ *
+ * Memory is the session's (session_options.memory_bytes): the more streams are
+ * open, the smaller their batches; what is large they share (lane.h). Opening
+ * one more than fit waits until another one is closed, so who opens many does
+ * it from the threads that feed them.
  */
 #ifndef INGEST_STREAM_H
 #define INGEST_STREAM_H
@@ -28,7 +33,7 @@ struct ingest_counts {
 };
 
 struct ingest_options {
-	size_t batch_bytes;	/* 0: a default */
+	size_t batch_bytes;	/* at most; 0: as memory allows */
 	bool threaded;
 	bool dry_run;		/* count what would be new; store nothing */
 	/* An object has ended. @ct and @hint are borrowed during the call. */

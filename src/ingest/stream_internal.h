@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "ingest/packer.h"
+#include "ingest/lane.h"
 #include "ingest/stream.h"
 
 enum op_type { OP_BEGIN, OP_DATA, OP_HOLE, OP_END, OP_MARK };
@@ -27,13 +27,14 @@ struct op {
  *	                       '--carry--'^ bytes of the first op
  *
  * What the cutter left of one batch is put in front of the next one's first
- * bytes, so that cutting always sees contiguous memory.
+ * bytes, so that cutting always sees contiguous memory. Size and memory are
+ * chosen each time a batch is taken to be filled.
  */
 struct batch {
 	u8 *memory, *data;	/* data = memory + headroom */
-	u32 len;
+	u32 len, cap;
 	struct op *ops;
-	u32 nr_ops;
+	u32 nr_ops, cap_ops;
 	struct batch *next;
 };
 
@@ -44,7 +45,9 @@ struct ingest_stream {
 	struct session *session;
 	struct depot *depot;
 	struct ingest_options opt;
-	u32 headroom, cap;
+	struct lane *lane;
+	u32 headroom;
+	u32 nr_batches;
 
 	/* Feeder's side. */
 	struct batch *filling;
@@ -62,18 +65,13 @@ struct ingest_stream {
 	struct ingest_counts counts;	/* published after each batch */
 
 	/* Processor's side. */
-	struct chunk_scratch *cut_scratch;
-	struct hash_scratch *hash_scratch;
+	bool in_lane;		/* this thread holds its lock */
+	/* What the cutter left: kept in @carry, or, where there is only one
+	 * batch (NULL), in that batch's headroom. */
 	u8 *carry;
 	u32 carry_len;
+	const u8 *left;		/* where it lies until the batch is done */
 	bool object_fresh;	/* the open object has no entries yet */
-	u32 *lens;		/* one cut's lengths */
-	u32 max_lens;
-	struct hash_item *items;
-	struct fp *fps;
-	struct dir_hit *hits;
-	u32 nr_chunks, cap_chunks;
-	struct packer data_packer, meta_packer;
 	struct recipe_builder recipe;
 	struct hintset hint;
 	struct ingest_counts tally;

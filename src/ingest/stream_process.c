@@ -9,58 +9,39 @@
 #include "base/mem.h"
 #include "ingest/stream_internal.h"
 
-static int need_chunks(struct ingest_stream *st, u32 more,
-		       struct akin_diag *diag)
-{
-	u32 cap = st->cap_chunks ? st->cap_chunks : 256;
-	void *p;
-
-	while (cap < st->nr_chunks + more)
-		cap *= 2;
-	if (cap == st->cap_chunks)
-		return 0;
-	p = mem_realloc(st->items, cap * sizeof(*st->items));
-	if (!p)
-		goto fail;
-	st->items = p;
-	p = mem_realloc(st->fps, cap * sizeof(*st->fps));
-	if (!p)
-		goto fail;
-	st->fps = p;
-	p = mem_realloc(st->hits, cap * sizeof(*st->hits));
-	if (!p)
-		goto fail;
-	st->hits = p;
-	st->cap_chunks = cap;
-	return 0;
-fail:
-	return diag_set(diag, -AKIN_E_nomem, "batch");
-}
-
 /* Cut one piece of contiguous data; what is left becomes the carry. */
 static int cut_data(struct ingest_stream *st, struct op *op, const u8 *data,
 		    bool final, struct akin_diag *diag)
 {
+	struct lane *l = st->lane;
 	size_t nr, consumed, i;
 	int err;
 
-	err = chunker_cut(st->depot->chunker, st->cut_scratch, data, op->len,
-			  final, st->lens, st->max_lens, &nr, &consumed);
+	err = chunker_cut(st->depot->chunker, l->cut_scratch, data, op->len,
+			  final, l->lens, l->max_lens, &nr, &consumed);
 	if (err)
 		return diag_set(diag, err, "cutting: %s", akin_strerror(err));
-	err = need_chunks(st, (u32)nr, diag);
+	err = lane_need_chunks(l, (u32)nr, diag);
 	if (err)
 		return err;
 	op->nr_chunks = (u32)nr;
 	for (i = 0; i < nr; i++) {
-		st->items[st->nr_chunks].data = data;
-		st->items[st->nr_chunks++].len = st->lens[i];
-		data += st->lens[i];
+		l->items[l->nr_chunks].data = data;
+		l->items[l->nr_chunks++].len = l->lens[i];
+		data += l->lens[i];
 	}
 	st->carry_len = (u32)(op->len - consumed);
 	akin_assert(st->carry_len <= st->headroom);
-	memcpy(st->carry, data, st->carry_len);
+	st->left = data;
 	return 0;
+}
+
+/* After the batch, whose chunks may lie where the carry goes. */
+static void save_carry(struct ingest_stream *st, struct batch *b)
+{
+	if (st->carry_len)
+		memmove(st->carry ? st->carry : b->data - st->carry_len,
+			st->left, st->carry_len);
 }
 
 /*
@@ -71,9 +52,10 @@ static void prepend_carry(struct ingest_stream *st, struct batch *b)
 {
 	if (st->carry_len == 0)
 		return;
-	memcpy(b->data - st->carry_len, st->carry, st->carry_len);
+	if (st->carry)
+		memcpy(b->data - st->carry_len, st->carry, st->carry_len);
 	if (b->nr_ops == 0 || b->ops[0].type != OP_DATA) {
-		akin_assert(b->nr_ops < BATCH_OPS + 1);
+		akin_assert(b->nr_ops < b->cap_ops);
 		memmove(b->ops + 1, b->ops, b->nr_ops * sizeof(*b->ops));
 		memset(&b->ops[0], 0, sizeof(b->ops[0]));
 		b->ops[0].type = OP_DATA;
@@ -98,7 +80,7 @@ static int cut_all(struct ingest_stream *st, struct batch *b,
 	u32 i;
 	int err;
 
-	st->nr_chunks = 0;
+	st->lane->nr_chunks = 0;
 	prepend_carry(st, b);
 	for (i = 0; i < b->nr_ops; i++) {
 		op = &b->ops[i];
@@ -155,7 +137,7 @@ static int store_chunk(struct ingest_stream *st, const struct fp *fp,
 	if (st->opt.dry_run)
 		err = pretend(st, fp, &is_new, diag);
 	else
-		err = packer_add(&st->data_packer, fp, item->data, item->len,
+		err = packer_add(&st->lane->data_packer, fp, item->data, item->len,
 				 NULL, &at, diag);
 	if (err)
 		return err;
@@ -168,10 +150,10 @@ static int store_chunk(struct ingest_stream *st, const struct fp *fp,
 /* Chunk @k of the batch: find or store, and into the recipe. */
 static int emit_chunk(struct ingest_stream *st, u32 k, struct akin_diag *diag)
 {
-	const struct hash_item *item = &st->items[k];
+	const struct hash_item *item = &st->lane->items[k];
 	struct recipe_entry e = { .type = RECIPE_CHUNK, .len = item->len,
-				  .count = 1, .fp = st->fps[k] };
-	struct dir_hit *hit = &st->hits[k];
+				  .count = 1, .fp = st->lane->fps[k] };
+	struct dir_hit *hit = &st->lane->hits[k];
 	int err;
 
 	st->tally.chunks++;
@@ -257,24 +239,62 @@ void stream_drop_tokens(struct ingest_stream *st, struct batch *b, u32 from)
 	b->len = 0;
 }
 
-int stream_process(struct ingest_stream *st, struct batch *b,
-		   struct akin_diag *diag)
+static int process_in_lane(struct ingest_stream *st, struct batch *b, u32 *done,
+			   struct akin_diag *diag)
 {
-	u32 i = 0, k = 0;
+	struct lane *l = st->lane;
+	u32 k = 0;
 	int err;
 
 	err = cut_all(st, b, diag);
 	if (!err)
-		err = hasher_batch(st->depot->data_hasher, st->hash_scratch,
-				   st->items, st->nr_chunks, st->fps);
+		err = hasher_batch(st->depot->data_hasher, l->hash_scratch,
+				   l->items, l->nr_chunks, l->fps);
 	if (!err)
-		err = depot_find(st->depot, st->fps, st->nr_chunks, st->hits,
+		err = depot_find(st->depot, l->fps, l->nr_chunks, l->hits,
 				 diag);
-	while (!err && i < b->nr_ops)
-		err = emit_op(st, b, &b->ops[i++], &k, diag);
+	while (!err && *done < b->nr_ops)
+		err = emit_op(st, b, &b->ops[(*done)++], &k, diag);
+	save_carry(st, b);
+	return err;
+}
+
+int stream_process(struct ingest_stream *st, struct batch *b,
+		   struct akin_diag *diag)
+{
+	u32 done = 0;
+	int err;
+
+	pthread_mutex_lock(&st->lane->lock);
+	st->in_lane = true;
+	err = process_in_lane(st, b, &done, diag);
+	st->in_lane = false;
+	pthread_mutex_unlock(&st->lane->lock);
 	if (!err && session_checkpoint_due(st->session))
 		err = session_checkpoint(st->session, diag);
-	stream_drop_tokens(st, b, i);
+	stream_drop_tokens(st, b, done);
+	return err;
+}
+
+static int store_piece(struct ingest_stream *st, const struct buf *bytes,
+		       const struct hint *hint, const struct fp *fp,
+		       u64 *container_ret, struct akin_diag *diag)
+{
+	struct dir_hit hit;
+	struct place at;
+	int err;
+
+	err = depot_find(st->depot, fp, 1, &hit, diag);
+	if (err)
+		return err;
+	if (st->opt.dry_run) {
+		hit.container = 0;
+	} else if (!hit.container || hit.len != bytes->len) {
+		err = packer_add(&st->lane->meta_packer, fp, bytes->data,
+				 (u32)bytes->len, hint, &at, diag);
+		hit.container = at.container;
+	}
+	*container_ret = hit.container;
 	return err;
 }
 
@@ -283,21 +303,14 @@ int ingest_store_piece(void *ctx, const struct buf *bytes,
 		       u64 *container_ret, struct akin_diag *diag)
 {
 	struct ingest_stream *st = ctx;
-	struct dir_hit hit;
-	struct place at;
+	bool lock = !st->in_lane;	/* not from a callback */
 	int err;
 
 	hasher_one(st->depot->meta_hasher, bytes->data, bytes->len, fp_ret);
-	err = depot_find(st->depot, fp_ret, 1, &hit, diag);
-	if (err)
-		return err;
-	if (st->opt.dry_run) {
-		hit.container = 0;
-	} else if (!hit.container || hit.len != bytes->len) {
-		err = packer_add(&st->meta_packer, fp_ret, bytes->data,
-				 (u32)bytes->len, hint, &at, diag);
-		hit.container = at.container;
-	}
-	*container_ret = hit.container;
+	if (lock)
+		pthread_mutex_lock(&st->lane->lock);
+	err = store_piece(st, bytes, hint, fp_ret, container_ret, diag);
+	if (lock)
+		pthread_mutex_unlock(&st->lane->lock);
 	return err;
 }

@@ -60,6 +60,13 @@ int store_budget_split(size_t memory, unsigned nr_threads,
 		       struct store_budget *out, struct akin_diag *diag)
 	__must_check;
 
+/*
+ * A session takes memory for its streams (session_options.memory_bytes), most
+ * of that for decoded groups too: writing decodes little.
+ */
+size_t store_take_stream_memory(struct akin_pool *p);
+void store_return_stream_memory(struct akin_pool *p);
+
 /* store_lock.c: kernel locks in the file "locks" of the metadata directory. */
 int store_lock_open(struct akin_pool *p, struct akin_diag *diag) __must_check;
 /* Byte of a session, held for its life; the callback of catalog sessions. */

@@ -356,6 +356,7 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	sopt.info.pid = (u32)getpid();
 	sopt.lock = store_lock_session;
 	sopt.lock_ctx = p;
+	sopt.memory_bytes = store_take_stream_memory(p);
 	err = fill_snapshot(b, paths, nr_paths, &sopt.info, diag);
 	if (!err)
 		err = paths_key(b, sopt.info.host, paths, nr_paths,
@@ -428,6 +429,7 @@ static void release(struct backup *b)
 	if (b->session)
 		store_unlock_session(b->p, session_number(b->session));
 	session_free(b->session);
+	store_return_stream_memory(b->p);
 	tree_builder_free(b->tree);
 	hintset_release(&b->root_hint);
 	snapshot_release(&b->snap);

@@ -34,3 +34,16 @@ int store_budget_split(size_t memory, unsigned nr_threads,
 	out->window = out->groups * 2 / 3;
 	return 0;
 }
+
+size_t store_take_stream_memory(struct akin_pool *p)
+{
+	size_t keep = p->budget.groups / 4;
+
+	groupcache_set_budget(p->depot.groups, keep);
+	return p->budget.streams + p->budget.groups - keep;
+}
+
+void store_return_stream_memory(struct akin_pool *p)
+{
+	groupcache_set_budget(p->depot.groups, p->budget.groups);
+}

@@ -153,6 +153,7 @@ static int begin(struct akin_pool *p, struct session **out,
 	strcpy(opt.info.host, "load");
 	strcpy(opt.info.command, "load");
 	opt.info.pid = (u32)getpid();
+	opt.memory_bytes = store_take_stream_memory(p);
 	err = session_begin(&p->depot, p->catalog, &opt, out, diag);
 	if (!err)
 		p->reserve_session = session_number(*out);
@@ -269,6 +270,7 @@ int streamload_run(const struct streamload *l, struct akin_pool *p,
 		store_unlock_session(p, session_number(s));
 	}
 	session_free(s);
+	store_return_stream_memory(p);
 	if (!err && verify)
 		err = compare_all(p, feeds, l->nr_streams, diag);
 	for (i = 0; feeds && i < l->nr_streams; i++)
