@@ -28,6 +28,6 @@ cmp "$tmp/cuts-a" "$tmp/cuts-c"
 
 # The average is what was asked for, whatever the key.
 for p in a b; do
-	n=$(awk "{ for (i = 1; i <= NF; i++) n += \$i } END { print n }" "$tmp/cuts-$p")
+	n=$(awk '{ for (i = 1; i <= NF; i++) n += $i } END { print n }' "$tmp/cuts-$p")
 	assert_between "bytes of a chunk" $((12000000 / n)) 6000 13000
 done
