@@ -67,10 +67,23 @@ static void print_json(struct cli *c, const struct akin_check_result *r)
 	cli_json_uint(j, "files_damaged", r->files_damaged);
 	cli_json_uint(j, "snapshots_damaged", r->snapshots_damaged);
 	cli_json_uint(j, "orphan_files", r->orphan_files);
+	if (c->diag.hint[0])
+		cli_json_text(j, "hint", c->diag.hint);
 	cli_json_end(j, stdout);
 }
 
-static void print_text(const struct akin_check_result *r)
+/* What helps belongs to the report, and is not said twice. */
+static void print_hint(struct cli *c)
+{
+	if (!c->diag.hint[0])
+		return;
+	cli_str_reset(&c->text);
+	cli_plain(&c->text, c->diag.hint);
+	printf("%s\n", cli_str_text(&c->text));
+	c->diag.hint[0] = 0;
+}
+
+static void print_text(struct cli *c, const struct akin_check_result *r)
 {
 	char a[CLI_UNIT_TEXT];
 
@@ -100,6 +113,7 @@ static void print_text(const struct akin_check_result *r)
 		       (unsigned long long)r->snapshots_damaged);
 	else
 		printf("no damage found\n");
+	print_hint(c);
 }
 
 /* Damage is remembered in the pool, by those who may write to it. */
@@ -135,6 +149,6 @@ int cli_cmd_check(struct cli *c)
 	if (c->args.json)
 		print_json(c, &r);
 	else if (!c->args.quiet)
-		print_text(&r);
+		print_text(c, &r);
 	return err;
 }
