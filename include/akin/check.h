@@ -17,9 +17,13 @@ struct akin_check_options {
 	bool read_data;
 	unsigned read_percent;	/* of the data; 0: all */
 	uint64_t read_bytes;	/* at most; 0: no limit */
+	/* @bytes of @bytes_total are stored bytes read; @files are entries of
+	 * snapshots, @others containers, @dirs snapshots; @warnings findings. */
 	void (*progress)(void *ctx, const struct akin_progress *p);
-	/* One finding: what (container, chunk, file...), where, and which
-	 * command helps. @snapshot "" or an id; @path "" or a path in it. */
+	/* One finding: what (container, chunk, file...) and where. @snapshot ""
+	 * or an id; @path "" or a path in it. Of each kind the first 1,000. A
+	 * @code of 0 is a remark that counts for nothing: damage that was known
+	 * before is no finding of its own, but each file that needs it is. */
 	void (*finding)(void *ctx, int code, const char *text,
 			const char *snapshot, const char *path);
 	void *ctx;
