@@ -6,7 +6,7 @@
  * they are gathered in @out and written in pieces of WRITE_BYTES. Whoever
  * completes a piece writes it, with the lock dropped and @writing set, so that
  * pieces go out one at a time and in order while other compressors and the
- * owner go on.
+ * owner go on, until BEHIND_BYTES wait for a slow disk: then they wait too.
  *
  * I1. Groups are in the file in the order of their numbers.
  * I2. An entry's number never changes after container_writer_add returned it.
@@ -21,6 +21,8 @@
 
 /* Large enough for sequential disks, small enough for 64 open streams. */
 #define WRITE_BYTES (256 * KiB)
+/* Memory that compressors may fill while a piece is being written. */
+#define BEHIND_BYTES (4 * WRITE_BYTES)
 
 struct waiting_group {
 	struct buf encoded;
@@ -35,6 +37,7 @@ struct container_writer {
 	struct file *file;
 
 	pthread_mutex_t lock;	/* guards all below; not held during I/O */
+	pthread_cond_t written;
 	struct directory dir;
 	u32 cap_entries, cap_groups;
 	u32 open_first;		/* first entry of the open group */
@@ -67,6 +70,7 @@ int container_writer_open(struct disk *data,
 	if (!w)
 		return diag_set(diag, -AKIN_E_nomem, "container writer");
 	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->written, NULL);
 	w->opt = *opt;
 	w->disk = data;
 	w->dir.container = opt->header.number;
@@ -105,6 +109,7 @@ void container_writer_free(struct container_writer *w)
 	buf_release(&w->out);
 	/* Sealed files are synced; the others are nobody's data yet. */
 	ignore_result(file_close(w->file, NULL));
+	pthread_cond_destroy(&w->written);
 	pthread_mutex_destroy(&w->lock);
 	mem_free(w);
 }
@@ -351,6 +356,7 @@ static void write_out_locked(struct container_writer *w, size_t at_least)
 		w->writing = false;
 		if (err)
 			note_error_locked(w, err, &diag);
+		pthread_cond_broadcast(&w->written);
 	}
 }
 
@@ -378,6 +384,8 @@ int container_writer_put(struct container_writer *w,
 	int err;
 
 	pthread_mutex_lock(&w->lock);
+	while (w->writing && w->out.len >= BEHIND_BYTES)
+		pthread_cond_wait(&w->written, &w->lock);
 	akin_assert(g->number < w->dir.nr_groups &&
 		    !w->waiting[g->number].here);
 	wg = &w->waiting[g->number];
@@ -433,8 +441,10 @@ static int write_tail(struct container_writer *w, struct container_sealed *out,
 	int err;
 
 	err = directory_encode(&w->dir, &b);
-	if (err)
+	if (err) {
+		buf_release(&b);
 		return diag_set(diag, err, "encoding the directory");
+	}
 	f.number = w->dir.container;
 	f.generation = w->dir.generation;
 	f.dir_off = w->end_off;
