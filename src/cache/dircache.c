@@ -6,7 +6,8 @@
  * maps 32 bits of a fingerprint to (slot, index); it is never cleaned when a
  * slot changes hands: an entry is believed only if the slot's directory has
  * exactly this fingerprint at this index. When stale entries fill it, it is
- * built anew from the slots.
+ * built anew from the slots. It may lack entries: writers find those through
+ * the index, readers by dircache_search.
  *
  * Loading happens outside the lock: a slot in LOADING state is waited for.
  */
@@ -29,6 +30,7 @@ struct slot {
 	struct container_reader *reader;
 	struct container_writer *writer;
 	u32 pins;
+	bool forgotten;		/* no hits; goes when the last pin does */
 	u64 used;		/* tick of the last use */
 	size_t bytes;
 };
@@ -47,6 +49,7 @@ struct dircache {
 	struct slot slots[MAX_SLOTS];
 	struct table_entry *table;
 	u32 mask, nr_filled;
+	u32 nr_live;		/* entries of all readers' directories */
 	u64 tick;
 	size_t bytes, budget;
 	struct dircache_stats stats;
@@ -120,8 +123,12 @@ static void insert_locked(struct dircache *dc, const struct fp *fp, u16 slot,
 	/* An equal tag is most likely the same chunk: the newest place wins. */
 	while (dc->table[i].tag && dc->table[i].tag != tag)
 		i = (i + 1) & dc->mask;
-	if (!dc->table[i].tag)
+	if (!dc->table[i].tag) {
+		/* Probes must end somewhere. */
+		if (dc->nr_filled >= dc->mask / 8 * 7)
+			return;
 		dc->nr_filled++;
+	}
 	dc->table[i].tag = tag;
 	dc->table[i].slot = slot;
 	dc->table[i].index = index;
@@ -129,15 +136,11 @@ static void insert_locked(struct dircache *dc, const struct fp *fp, u16 slot,
 
 static void insert_directory_locked(struct dircache *dc, struct slot *s)
 {
-	const struct directory *d =
-		s->reader ? container_directory(s->reader) :
-			    container_writer_directory(s->writer);
+	const struct directory *d = container_directory(s->reader);
 	u16 slot = (u16)(s - dc->slots);
 	u32 i;
 
-	/* A writer's directory may grow meanwhile; those entries come through
-	 * dircache_note, which waits for our lock. */
-	for (i = 0; i < d->nr_entries && dc->nr_filled < dc->mask / 8 * 7; i++)
+	for (i = 0; i < d->nr_entries; i++)
 		insert_locked(dc, &d->entries[i].fp, slot, (u16)i);
 }
 
@@ -155,6 +158,17 @@ static void rebuild_locked(struct dircache *dc)
 	}
 }
 
+/*
+ * Clean the table if it is three quarters full and enough of that is stale: a
+ * rebuild is paid for by the entries that it makes room for.
+ */
+static void rebuild_if_full_locked(struct dircache *dc)
+{
+	if (dc->nr_filled > dc->mask / 4 * 3 &&
+	    dc->nr_filled - min_u64(dc->nr_filled, dc->nr_live) > dc->mask / 8)
+		rebuild_locked(dc);
+}
+
 /* An entry is believed only if the directory agrees. */
 static bool hit_locked(struct dircache *dc, const struct table_entry *t,
 		       const struct fp *fp, struct dir_hit *out)
@@ -168,7 +182,7 @@ static bool hit_locked(struct dircache *dc, const struct table_entry *t,
 			return false;
 		out->entry = t->index;
 		out->len = len;
-	} else if (s->state == SLOT_READER) {
+	} else if (s->state == SLOT_READER && !s->forgotten) {
 		d = container_directory(s->reader);
 		if (t->index >= d->nr_entries ||
 		    !fp_equal(&d->entries[t->index].fp, fp))
@@ -217,6 +231,7 @@ void dircache_lookup(struct dircache *dc, const struct fp *fps, u32 n,
 static void evict_locked(struct dircache *dc, struct slot *s)
 {
 	dc->bytes -= s->bytes;
+	dc->nr_live -= container_directory(s->reader)->nr_entries;
 	container_close(s->reader);
 	memset(s, 0, sizeof(*s));
 	dc->stats.evictions++;
@@ -239,19 +254,32 @@ static struct slot *oldest_locked(struct dircache *dc, u32 *nr_free_ret)
 	return best;
 }
 
-/* A free slot; evicts the least recently used ones beyond the budget. */
-static struct slot *claim_locked(struct dircache *dc)
+/* Evict the least recently used ones, but for @keep, until directories and
+ * table are within bounds and @nr_wanted slots are free. */
+static void shrink_locked(struct dircache *dc, u32 nr_wanted,
+			  const struct slot *keep)
 {
 	struct slot *old;
-	u32 nr_free, i;
+	u32 nr_free;
 
 	for (;;) {
 		old = oldest_locked(dc, &nr_free);
-		if (!old || (nr_free > 0 && (dc->bytes <= dc->budget ||
-					     MAX_SLOTS - nr_free < MIN_SLOTS)))
-			break;
+		if (!old || old == keep)
+			return;
+		if (nr_free >= nr_wanted &&
+		    ((dc->bytes <= dc->budget &&
+		      dc->nr_live <= dc->mask / 8 * 5) ||
+		     MAX_SLOTS - nr_free < MIN_SLOTS))
+			return;
 		evict_locked(dc, old);
 	}
+}
+
+static struct slot *claim_locked(struct dircache *dc)
+{
+	u32 i;
+
+	shrink_locked(dc, 1, NULL);
 	for (i = 0; i < MAX_SLOTS; i++) {
 		if (dc->slots[i].state == SLOT_FREE)
 			return &dc->slots[i];
@@ -286,9 +314,9 @@ static int load_locked(struct dircache *dc, struct slot *s, u64 container,
 	s->bytes = container_reader_bytes(r);
 	s->used = ++dc->tick;
 	dc->bytes += s->bytes;
-	if (dc->nr_filled + container_directory(r)->nr_entries >
-	    dc->mask / 4 * 3)
-		rebuild_locked(dc);
+	dc->nr_live += container_directory(r)->nr_entries;
+	shrink_locked(dc, 0, s);
+	rebuild_if_full_locked(dc);
 	insert_directory_locked(dc, s);
 	return 0;
 }
@@ -393,8 +421,58 @@ void dircache_put(struct dircache *dc, u64 container)
 	pthread_mutex_lock(&dc->lock);
 	s = find_slot_locked(dc, container);
 	akin_assert(s && s->pins > 0);
-	s->pins--;
+	if (--s->pins == 0 && s->forgotten)
+		evict_locked(dc, s);
 	pthread_mutex_unlock(&dc->lock);
+}
+
+void dircache_forget(struct dircache *dc, u64 container)
+{
+	struct slot *s;
+
+	pthread_mutex_lock(&dc->lock);
+	while ((s = find_slot_locked(dc, container)) &&
+	       s->state == SLOT_LOADING)
+		pthread_cond_wait(&dc->loaded, &dc->lock);
+	if (s && s->state == SLOT_READER) {
+		s->forgotten = true;
+		if (s->pins == 0)
+			evict_locked(dc, s);
+	}
+	pthread_mutex_unlock(&dc->lock);
+}
+
+/* Index of the entry with this fingerprint, or -1. */
+static long index_of_fp(const struct directory *d, const struct fp *fp)
+{
+	u32 i;
+
+	for (i = 0; i < d->nr_entries; i++) {
+		if (fp_equal(&d->entries[i].fp, fp))
+			return i;
+	}
+	return -1;
+}
+
+int dircache_search(struct dircache *dc, u64 container, const struct fp *fp,
+		    struct dir_hit *out, struct akin_diag *diag)
+{
+	struct table_entry t = { 0 };
+	struct slot *s;
+	long index;
+	int err;
+
+	out->container = 0;
+	pthread_mutex_lock(&dc->lock);
+	err = need_locked(dc, container, &s, diag);
+	index = err ? -1 : index_of_fp(container_directory(s->reader), fp);
+	if (index >= 0) {
+		t.slot = (u16)(s - dc->slots);
+		t.index = (u16)index;
+		ignore_result(hit_locked(dc, &t, fp, out));
+	}
+	pthread_mutex_unlock(&dc->lock);
+	return err;
 }
 
 int dircache_load(struct dircache *dc, u64 container, struct akin_diag *diag)
@@ -444,8 +522,7 @@ void dircache_note(struct dircache *dc, u32 slot, const struct fp *fp,
 {
 	pthread_mutex_lock(&dc->lock);
 	akin_assert(dc->slots[slot].state == SLOT_WRITER);
-	if (dc->nr_filled > dc->mask / 4 * 3)
-		rebuild_locked(dc);
+	rebuild_if_full_locked(dc);
 	insert_locked(dc, fp, (u16)slot, (u16)entry);
 	pthread_mutex_unlock(&dc->lock);
 }

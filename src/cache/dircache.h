@@ -66,6 +66,14 @@ void dircache_put(struct dircache *dc, u64 container);
 int dircache_load(struct dircache *dc, u64 container, struct akin_diag *diag)
 	__must_check;
 bool dircache_has(struct dircache *dc, u64 container);
+/*
+ * Is @fp in @container, read entry by entry? For what the table may lack when
+ * everything else has failed. Otherwise as dircache_verify.
+ */
+int dircache_search(struct dircache *dc, u64 container, const struct fp *fp,
+		    struct dir_hit *out, struct akin_diag *diag) __must_check;
+/* @container was removed: nothing is found in it any more. */
+void dircache_forget(struct dircache *dc, u64 container);
 
 /* Open containers: pinned from open to close. @w is borrowed in between. */
 int dircache_open(struct dircache *dc, struct container_writer *w,
