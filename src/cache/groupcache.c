@@ -18,7 +18,8 @@ struct entry {
 	u32 pins;
 	u8 *raw;
 	int err;
-	struct akin_diag diag;
+	struct akin_diag *why;		/* FAILED; NULL if out of memory */
+	size_t bytes;			/* counted, with the entry itself */
 	struct entry *chain;		/* in its bucket */
 	struct entry *prev, *next;	/* by last use, unpinned ones only */
 };
@@ -30,6 +31,7 @@ struct groupcache {
 	struct entry *buckets[NR_BUCKETS];
 	struct entry *oldest, *newest;
 	struct groupcache_stats stats;
+	u64 read_bytes;		/* atomic; belongs to the stats */
 };
 
 int decoder_init(struct decoder *d, const struct codec_choice *choice,
@@ -108,6 +110,13 @@ static void link_newest_locked(struct groupcache *gc, struct entry *e)
 	gc->newest = e;
 }
 
+static void entry_free(struct entry *e)
+{
+	mem_free(e->raw);
+	mem_free(e->why);
+	mem_free(e);
+}
+
 /* Unpinned and out of the list of last use. */
 static void drop_locked(struct groupcache *gc, struct entry *e)
 {
@@ -117,10 +126,8 @@ static void drop_locked(struct groupcache *gc, struct entry *e)
 	while (*at != e)
 		at = &(*at)->chain;
 	*at = e->chain;
-	if (e->raw)
-		gc->stats.bytes -= e->data.raw_len;
-	mem_free(e->raw);
-	mem_free(e);
+	gc->stats.bytes -= e->bytes;
+	entry_free(e);
 }
 
 static void shrink_locked(struct groupcache *gc)
@@ -152,8 +159,7 @@ void groupcache_free(struct groupcache *gc)
 	for (i = 0; i < NR_BUCKETS; i++) {
 		for (e = gc->buckets[i]; e; e = next) {
 			next = e->chain;
-			mem_free(e->raw);
-			mem_free(e);
+			entry_free(e);
 		}
 	}
 	pthread_cond_destroy(&gc->decoded);
@@ -237,8 +243,7 @@ static int decode_from(struct groupcache *gc, struct decoder *dec,
 	err = container_read_group(r, e->data.index, &g, diag);
 	if (err)
 		return err;
-	__atomic_fetch_add(&gc->stats.read_bytes, g.bytes.len,
-			   __ATOMIC_RELAXED);
+	__atomic_fetch_add(&gc->read_bytes, g.bytes.len, __ATOMIC_RELAXED);
 	err = unpack(dec, e, &g, diag);
 	container_group_release(&g);
 	if (!err)
@@ -303,13 +308,19 @@ static struct entry *insert_locked(struct groupcache *gc, u64 container,
 static void decode_locked(struct groupcache *gc, struct decoder *dec,
 			  struct entry *e)
 {
+	struct akin_diag diag = { 0 };
+
 	pthread_mutex_unlock(&gc->lock);
-	e->err = decode(gc, dec, e, &e->diag);
+	e->err = decode(gc, dec, e, &diag);
+	if (e->err && diag.code)
+		e->why = mem_dup(&diag, sizeof(diag));
 	pthread_mutex_lock(&gc->lock);
 	e->state = e->err ? ENTRY_FAILED : ENTRY_READY;
 	gc->stats.reads++;
 	if (!e->err) {
-		gc->stats.bytes += e->data.raw_len;
+		/* Small groups cost more than their bytes. */
+		e->bytes = e->data.raw_len + sizeof(*e);
+		gc->stats.bytes += e->bytes;
 		gc->stats.decoded_bytes += e->data.raw_len;
 		gc->stats.peak_bytes = max_u64(gc->stats.peak_bytes,
 					       gc->stats.bytes);
@@ -353,7 +364,8 @@ int groupcache_get(struct groupcache *gc, struct decoder *dec,
 		gc->stats.hits++;
 	}
 	if (!err && e->err) {
-		err = diag_set(diag, e->err, "%s", e->diag.text);
+		err = diag_set(diag, e->err, "%s", e->why ? e->why->text :
+			       akin_strerror(e->err));
 		unpin_locked(gc, e);
 	} else if (!err) {
 		shrink_locked(gc);
@@ -376,5 +388,6 @@ void groupcache_get_stats(struct groupcache *gc, struct groupcache_stats *out)
 {
 	pthread_mutex_lock(&gc->lock);
 	*out = gc->stats;
+	out->read_bytes = __atomic_load_n(&gc->read_bytes, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&gc->lock);
 }
