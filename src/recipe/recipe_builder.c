@@ -19,6 +19,7 @@ static_assert(PIECE_MAX <= RECIPE_LEAF_MAX && PIECE_MAX <= RECIPE_NODE_MAX,
 struct recipe_level {
 	u32 nr;
 	u64 bytes, entries;
+	u64 container;		/* of the child added last, 0: nowhere */
 	struct hintset hint;
 	union {
 		struct recipe_entry entry[PIECE_MAX];	/* level 0 */
@@ -125,6 +126,7 @@ static int add_child(struct recipe_builder *rb, u32 level,
 		l->child[l->nr++] = child;
 		l->bytes += child.bytes;
 		l->entries += child.entries;
+		l->container = container;
 		hintset_add(&l->hint, container);
 		if (!level_is_full(l, &child.fp))
 			return 0;
@@ -197,7 +199,13 @@ int recipe_builder_add(struct recipe_builder *rb, const struct recipe_entry *e,
 {
 	int err;
 
-	rb->bytes += recipe_entry_bytes(e);
+	/* Sums over an object stay exact, so merging cannot overflow either. */
+	if (__builtin_add_overflow(rb->bytes, recipe_entry_bytes(e),
+				   &rb->bytes)) {
+		rb->bytes = UINT64_MAX;
+		return diag_set(diag, -AKIN_E_too_large, "an object of 2^64 "
+				"bytes or more");
+	}
 	if (merge_pending(rb, e))
 		return 0;
 	err = push_pending(rb, diag);
@@ -257,7 +265,7 @@ static int finish_tree(struct recipe_builder *rb, struct content *out,
 		    rb->levels[level].nr == 1) {
 			/* a node of one child is that child */
 			child = rb->levels[level].child[0];
-			container = rb->levels[level].hint.hint.containers[0];
+			container = rb->levels[level].container;
 			level_reset(&rb->levels[level]);
 			out->level = (u8)(level - 1);
 			break;
