@@ -6,7 +6,6 @@
  * what came back into one message and one exit code.
  */
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +38,7 @@ _Static_assert(CLI_ARRAY_SIZE(commands) == CLI_NR_COMMANDS,
 static void prepare(struct cli *c)
 {
 	c->stdin_was_closed = cli_fix_descriptors();
-	/*
-	 * glibc gives every thread an arena of its own, and what one has freed
-	 * stays with it: resident memory would follow the number of threads
-	 * and not the budget. The engine allocates rarely once it runs, so
-	 * two arenas do not make threads wait.
-	 */
-	mallopt(M_ARENA_MAX, 2);
+	akin_prepare_process();
 	cli_raise_limits();
 	cli_signal_init();
 	setvbuf(stdout, NULL, _IOFBF, OUTPUT_BYTES);

@@ -42,6 +42,13 @@ struct akin_init_options {
 AKIN_API int akin_pool_init(const struct akin_init_options *opt,
 			    struct akin_diag *diag);
 
+/*
+ * For programs that are there for akin alone: sets the C library's heap up so
+ * that freed memory goes back to the system. Without it resident memory may
+ * exceed memory_bytes by half. Call it first, before there are threads.
+ */
+AKIN_API void akin_prepare_process(void);
+
 #define AKIN_MEMORY_DEFAULT (128u << 20)
 #define AKIN_MEMORY_MIN (32u << 20)
 

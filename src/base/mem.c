@@ -2,6 +2,7 @@
 /*
  * The heap door. The two counters are the process-wide test hook.
  */
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -9,6 +10,26 @@
 
 static _Atomic u64 mem_count;
 static _Atomic u64 mem_fail_at;
+
+/*
+ * glibc gives every thread an arena of its own, and what one has freed stays
+ * with it: resident memory would follow the number of threads and not the
+ * budget. The engine allocates rarely once it runs, so two arenas do not make
+ * threads wait.
+ *
+ * It also raises, with each large block that is freed, the size from which
+ * blocks are mapped alone; then groups and directories of all lives mix on the
+ * heap, and half of it is holes (64 streams within 64 MiB: 70 MiB instead of
+ * 45). Naming the size keeps it where it is.
+ */
+#define MAP_ALONE_BYTES (128 * 1024)
+
+void mem_prepare_process(void)
+{
+	mallopt(M_ARENA_MAX, 2);
+	mallopt(M_MMAP_THRESHOLD, MAP_ALONE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, MAP_ALONE_BYTES);
+}
 
 static bool mem_must_fail(void)
 {

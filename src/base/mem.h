@@ -23,6 +23,9 @@ char *mem_strdup(const char *s) __must_check;
 void *mem_dup(const void *p, size_t n) __must_check;
 void mem_free(void *p);
 
+/* See akin_prepare_process() in the public headers. */
+void mem_prepare_process(void);
+
 /*
  * Test hook: the @n-th allocation from now (1 = the next) and all after it
  * fail; 0 switches it off. mem_nr_allocs() counts since process start.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
 #include "store/store.h"
 
 /* Program, libraries, catalog, stacks: measured with every cache empty. */
@@ -33,6 +34,11 @@ int store_budget_split(size_t memory, unsigned nr_threads,
 	out->streams = left - out->index - out->dirs - out->groups;
 	out->window = out->groups * 2 / 3;
 	return 0;
+}
+
+void akin_prepare_process(void)
+{
+	mem_prepare_process();
 }
 
 size_t store_take_stream_memory(struct akin_pool *p)
