@@ -76,6 +76,9 @@ int packer_add(struct packer *p, const struct fp *fp, const void *data,
 	struct depot *d = session_depot(p->session);
 	int err;
 
+	if (len > session_max_group(p->session))
+		return diag_set(diag, -AKIN_E_too_large,
+				"a piece of %u bytes", len);
 	err = make_room(p, len, diag);
 	if (!err)
 		err = container_writer_add(p->sc->writer, fp, len, hint,

@@ -54,6 +54,16 @@ int session_error_locked(struct session *s, struct akin_diag *diag)
 			akin_strerror(s->err));
 }
 
+/* A group is closed before it exceeds group_bytes, unless one chunk or piece
+ * of metadata does so alone. */
+u32 session_max_group(const struct session *s)
+{
+	const struct super *super = &s->depot->super;
+
+	return (u32)max_u64(max_u64(super->group_bytes, super->chunk_max),
+			    RECIPE_PIECE_MAX);
+}
+
 int session_begin(struct depot *d, struct catalog *c,
 		  const struct session_options *opt, struct session **out,
 		  struct akin_diag *diag)
@@ -71,8 +81,7 @@ int session_begin(struct depot *d, struct catalog *c,
 	pthread_mutex_init(&s->number_lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	s->max_jobs = 2 * workers_nr(d->workers) + 1;
-	s->buffer_bytes = max_u64(d->super.group_bytes, d->super.chunk_max) +
-			  d->super.chunk_max;
+	s->buffer_bytes = codec_bound(session_max_group(s));
 	s->checkpoint_ns = clock_ns();
 	err = lane_set_init(s, opt->memory_bytes, diag);
 	if (!err)
@@ -177,8 +186,6 @@ static void seal_one(struct work *work, void *thread_ctx)
 	err = container_writer_seal(oc->pub.writer, &sealed, &diag);
 	dircache_close(s->depot->dirs, oc->pub.slot);
 	container_writer_free(oc->pub.writer);
-	if (err)
-		session_drop_file(s, oc->pub.number);
 	pthread_mutex_lock(&s->lock);
 	if (!err)
 		err = session_add_sealed_locked(s, &sealed);
@@ -188,6 +195,9 @@ static void seal_one(struct work *work, void *thread_ctx)
 	s->nr_finished--;
 	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->lock);
+	/* The session outlives its sealer. */
+	if (err)
+		session_drop_file(s, oc->pub.number);
 	mem_free(oc);
 }
 
@@ -219,8 +229,10 @@ static int open_writer(struct session *s, u8 kind, struct open_container *oc,
 		return err;
 	err = dircache_open(s->depot->dirs, oc->pub.writer, &oc->pub.slot,
 			    diag);
-	if (err)
+	if (err) {
 		container_writer_free(oc->pub.writer);
+		session_drop_file(s, oc->pub.number);
+	}
 	return err;
 }
 

@@ -20,6 +20,7 @@
 
 #include "catalog/catalog.h"
 #include "depot/depot.h"
+#include "format/format_recipe.h"
 
 struct session;
 
@@ -61,10 +62,11 @@ void session_finish_container(struct session_container *sc);
  */
 int session_compress(struct session_container *sc, struct group_header *g,
 		     u8 *raw, struct akin_diag *diag) __must_check;
-/* (streams) Buffers of group_bytes + chunk_max; reused, freed with the
- * session. */
+/* (streams) Buffers for one group; reused, freed with the session. */
 u8 *session_get_buffer(struct session *s) __must_check;
 void session_put_buffer(struct session *s, u8 *raw);
+/* Raw bytes of the largest group: what a buffer has room for. */
+u32 session_max_group(const struct session *s);
 
 /* Is a checkpoint due (containers sealed since the last one, time)? */
 bool session_checkpoint_due(struct session *s);

@@ -83,6 +83,8 @@ void session_drop_file(struct session *s, u64 number)
 	format_container_name(number, 0, name);
 	/* What stays is found and removed by the next reclaim. */
 	ignore_result(disk_unlink(s->depot->data, name, NULL));
+	/* The next session on this handle must not match what is in it. */
+	dircache_forget(s->depot->dirs, number);
 }
 
 /* Sealed, but no checkpoint named them: nobody ever will. */
@@ -174,12 +176,30 @@ static int fill_runs(const struct index_changes *ch, u64 session,
 	return 0;
 }
 
+/* They are not published after all; they go when the session ends. */
+static void give_back(struct session *s, const struct catalog_container *rows,
+		      u32 nr)
+{
+	struct catalog_container *p;
+
+	pthread_mutex_lock(&s->lock);
+	/* Without memory they are left to the next reclaim. */
+	p = mem_realloc(s->sealed, (s->nr_sealed + nr) * sizeof(*p));
+	if (p) {
+		memcpy(p + s->nr_sealed, rows, nr * sizeof(*p));
+		s->sealed = p;
+		s->nr_sealed += nr;
+		s->cap_sealed = s->nr_sealed;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 /*
  * Everything sealed so far becomes part of the catalog: by a checkpoint, or,
- * with @snap, by the commit.
+ * with @snap, by the commit. *unsure_ret: it failed, but may have happened.
  */
 static int publish(struct session *s, const struct snapshot *snap,
-		   struct akin_diag *diag)
+		   bool *unsure_ret, struct akin_diag *diag)
 {
 	struct catalog_delta delta = { 0 };
 	struct catalog_container *rows = NULL;
@@ -188,6 +208,7 @@ static int publish(struct session *s, const struct snapshot *snap,
 	u64 txn;
 	int err;
 
+	*unsure_ret = false;
 	err = take_sealed(s, &rows, &delta.nr_containers, diag);
 	if (!err && !snap)	/* the commit has done so already */
 		err = sync_folders(s->depot, rows, delta.nr_containers, diag);
@@ -206,7 +227,10 @@ static int publish(struct session *s, const struct snapshot *snap,
 	else if (delta.nr_containers || delta.nr_runs)
 		err = catalog_checkpoint(s->catalog, s->info.number, &delta,
 					 diag);
+	*unsure_ret = akin_error_class(err) == AKIN_CLASS_IO;
 out:
+	if (err && delta.nr_containers && !*unsure_ret)
+		give_back(s, rows, delta.nr_containers);
 	index_changes_release(&ch);
 	mem_free(rows);
 	mem_free(runs);
@@ -215,7 +239,9 @@ out:
 
 int session_checkpoint(struct session *s, struct akin_diag *diag)
 {
-	return publish(s, NULL, diag);
+	bool unsure;
+
+	return publish(s, NULL, &unsure, diag);
 }
 
 /* Every container opened by a stream has been sealed or has failed. */
@@ -276,9 +302,19 @@ static int write_record(struct session *s, const struct snapshot *snap,
 	return err;
 }
 
+/* Of a snapshot that was certainly not committed: best effort. */
+static void drop_record(struct session *s)
+{
+	char name[FORMAT_NAME_MAX];
+
+	format_snapshot_name(s->info.snapshot, name);
+	ignore_result(disk_unlink(s->depot->data, name, NULL));
+}
+
 int session_commit(struct session *s, struct snapshot *snap,
 		   struct akin_diag *diag)
 {
+	bool unsure = false;
 	int err;
 
 	akin_assert(!s->ended);
@@ -298,7 +334,9 @@ int session_commit(struct session *s, struct snapshot *snap,
 	if (!err)
 		err = write_record(s, snap, diag);
 	if (!err)
-		err = publish(s, snap, diag);
+		err = publish(s, snap, &unsure, diag);
+	if (err && !unsure)
+		drop_record(s);
 	snap->containers = NULL;
 	snap->nr_containers = 0;
 	s->ended = !err;
@@ -339,7 +377,7 @@ int session_end(struct session *s, bool keep, struct akin_diag *diag)
 	err = wait_sealed(s, keep ? diag : NULL);
 	if (!err && keep)
 		err = session_checkpoint(s, diag);
-	else
+	if (err || !keep)
 		drop_sealed(s);
 	if (catalog_session_end(s->catalog, s->info.number, err ? NULL : diag)
 	    && !err)

@@ -294,11 +294,20 @@ int ingest_mark(struct ingest_stream *st, int what, void *token,
 	return add_op(st, OP_MARK, what, token, 0, diag);
 }
 
+/* Under the lock because others read the counts while we feed. */
+static void count_fed(struct ingest_stream *st, u64 bytes, u64 data)
+{
+	pthread_mutex_lock(&st->lock);
+	st->counts.bytes += bytes;
+	st->counts.bytes_data += data;
+	pthread_mutex_unlock(&st->lock);
+}
+
 int ingest_hole(struct ingest_stream *st, u64 len, struct akin_diag *diag)
 {
 	if (len == 0)
 		return 0;
-	st->counts.bytes += len;
+	count_fed(st, len, 0);
 	return add_op(st, OP_HOLE, 0, NULL, len, diag);
 }
 
@@ -332,8 +341,7 @@ void ingest_filled(struct ingest_stream *st, size_t n)
 	}
 	b->ops[b->nr_ops - 1].len += (u32)n;
 	b->len += (u32)n;
-	st->counts.bytes += n;
-	st->counts.bytes_data += n;
+	count_fed(st, n, n);
 }
 
 int ingest_write(struct ingest_stream *st, const void *data, size_t n,

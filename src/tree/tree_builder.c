@@ -12,9 +12,15 @@
 #define PIECE_MIN 2048
 #define PIECE_MAX 32768
 #define PIECE_CUT 64		/* one name in so many ends a piece */
-/* A record with very many attributes is split, whatever it holds. */
-#define PIECE_SPLIT (512 * 1024)
-static_assert(PIECE_SPLIT <= 1024 * 1024, "a piece is a chunk");
+/*
+ * A record with very many attributes is split, whatever it holds. Not smaller
+ * than an attribute can be: two pieces in a row are then never equal, and a
+ * listing has no repetitions.
+ */
+#define PIECE_SPLIT (64 * 1024)
+static_assert(PIECE_SPLIT >= PIECE_MAX, "pieces are cut before they are split");
+static_assert(PIECE_SPLIT >= NODE_XATTR_VALUE_MAX, "no two equal in a row");
+static_assert(PIECE_SPLIT <= RECIPE_PIECE_MAX, "a piece fits a group");
 
 /* Levels kept for reuse when a directory ends. */
 #define LEVELS_KEPT 16
