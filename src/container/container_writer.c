@@ -22,7 +22,7 @@
 /* Large enough for sequential disks, small enough for 64 open streams. */
 #define WRITE_BYTES (256 * KiB)
 /* Memory that compressors may fill while a piece is being written. */
-#define BEHIND_BYTES (4 * WRITE_BYTES)
+#define BEHIND_BYTES WRITE_BYTES
 
 struct waiting_group {
 	struct buf encoded;
