@@ -75,7 +75,7 @@ struct verify_result {
 	u64 bytes_verified;	/* of groups, as stored */
 	u64 bytes_not_read;	/* the same, not tested */
 	u64 findings;		/* remarks not counted */
-	u64 chunks_damaged;	/* known before or not, needed or not */
+	u64 chunks_damaged;	/* found now or marked before, needed or not */
 	u64 files_damaged;	/* by snapshot and path */
 	u64 snapshots_damaged;
 	u64 orphan_files;

@@ -156,7 +156,7 @@ static int judge_group(struct pass *p, const struct directory *d, u32 index,
 			err = verify_lift(p->v, &at, diag);
 			continue;
 		}
-		p->v->result->chunks_damaged++;
+		p->v->nr_bad++;
 		say_chunk(p, d, &e[i], o,
 			  depot_damage_marked(&p->v->depot->damage, &at));
 		err = verify_mark(p->v, &at, &e[i].fp, o->err, diag);
@@ -222,6 +222,17 @@ static int gather(struct pass *p, int err, struct akin_diag *diag)
 
 /* Structure -----------------------------------------------------------------*/
 
+/* Chunks of a lost container that had no mark of their own. */
+static u32 nr_unmarked(const struct verify *v, u64 container, u32 nr)
+{
+	struct place at = { .container = container };
+	u32 unmarked = 0;
+
+	for (; at.entry < nr; at.entry++)
+		unmarked += !depot_damage_marked(&v->depot->damage, &at);
+	return unmarked;
+}
+
 /* The whole container is out of reach. */
 static int lost(struct pass *p, const struct catalog_container *row, int code,
 		const struct akin_diag *why)
@@ -231,7 +242,7 @@ static int lost(struct pass *p, const struct catalog_container *row, int code,
 
 	if (!verify_is_damage(code))
 		return diag_set(p->diag, code, "%s", why->text);
-	v->result->chunks_damaged += row->nr_entries;
+	v->nr_lost += nr_unmarked(v, row->number, row->nr_entries);
 	if (depot_damage_marked(&v->depot->damage, &at))
 		verify_remark(v, VERIFY_CONTAINER, "%s; %u chunks lost, known "
 			      "before", why->text, row->nr_entries);
@@ -430,6 +441,10 @@ int verify_containers(struct verify *v, struct akin_diag *diag)
 					     &why);
 	while (p.oldest)
 		err = gather(&p, err, &why);
+	/* Marks that this check had no reason to test count too; the set may
+	 * hold fewer than were found. */
+	v->result->chunks_damaged = v->nr_lost +
+		max_u64(v->nr_bad, v->depot->damage.nr_chunks);
 	mem_free(p.jobs);
 	pthread_cond_destroy(&p.changed);
 	pthread_mutex_destroy(&p.lock);

@@ -32,6 +32,7 @@ struct verify {
 	struct verify_progress progress;
 	u64 report_ns;			/* of the last report */
 	u64 nr_found[VERIFY_NR_KINDS];
+	u64 nr_bad, nr_lost;		/* chunks: read badly, out of reach */
 	int first_code;
 	bool any_living, living_known;	/* some session lives */
 	struct catalog_damage marks[VERIFY_MARKS];

@@ -184,6 +184,7 @@ static void test_one_byte_of_data(void **state)
 	assert_int_equal(akin_error_class(poolfix_check(fx, &fast)),
 			 AKIN_CLASS_CORRUPT);
 	assert_int_equal(fx->result.findings, 1);
+	assert_int_equal(fx->result.chunks_damaged, nr);
 	assert_string_equal(fx->findings[0].path, path);
 	/* And what was known is only remarked when it is read again. */
 	poolfix_check(fx, &full);
