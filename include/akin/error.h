@@ -17,7 +17,7 @@ extern "C" {
 
 /*
  * What a caller can do about an error. The command's exit code follows from
- * the class alone.
+ * the class, but for the codes that "akin help exit-codes" names.
  */
 enum akin_error_class {
 	AKIN_CLASS_OK = 0,

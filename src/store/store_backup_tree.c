@@ -213,6 +213,9 @@ static int find_parent(struct walk *w, const char *const *paths,
 		return err;
 	w->have_parent = true;
 	memcpy(b->snap.parent, w->parent.id, sizeof(b->snap.parent));
+	/* The best guess of what there is to do, for the ETA. */
+	b->files_total = w->parent.counts.files;
+	b->bytes_total = w->parent.counts.bytes;
 	return 0;
 }
 

@@ -155,17 +155,25 @@ static int make_dir(const char *path, struct akin_diag *diag)
 			      path);
 }
 
-static int refuse_existing(void *ctx, const char *name, bool is_dir)
+struct emptiness {
+	bool pool, other;
+};
+
+static int look_at(void *ctx, const char *name, bool is_dir)
 {
-	if (strcmp(name, "lost+found") == 0)
-		return 0;
-	return strcmp(name, FILE_SUPERBLOCK) == 0 ? -AKIN_E_pool_exists :
-						    -AKIN_E_exists;
+	struct emptiness *e = ctx;
+
+	if (strcmp(name, FILE_SUPERBLOCK) == 0)
+		e->pool = true;
+	else if (strcmp(name, "lost+found") != 0)
+		e->other = true;
+	return 0;
 }
 
 static int open_empty(const char *path, const char *label, struct disk **out,
 		      struct akin_diag *diag)
 {
+	struct emptiness found = { 0 };
 	int err;
 
 	err = make_dir(path, diag);
@@ -174,13 +182,13 @@ static int open_empty(const char *path, const char *label, struct disk **out,
 	if (err)
 		return err;
 	(*out)->label = label;
-	err = disk_list(*out, ".", refuse_existing, NULL, NULL);
-	if (err == -AKIN_E_pool_exists)
-		diag_set(diag, err, "%s: there is a pool already", path);
-	else if (err == -AKIN_E_exists)
-		diag_set(diag, err, "%s: is not empty", path);
-	else if (err)
-		diag_set(diag, err, "%s: cannot be listed", path);
+	err = disk_list(*out, ".", look_at, &found, diag);
+	if (!err && found.pool)
+		err = diag_set(diag, -AKIN_E_pool_exists,
+			       "%s: there is a pool already", path);
+	else if (!err && found.other)
+		err = diag_set(diag, -AKIN_E_exists, "%s: is not empty",
+			       path);
 	if (err) {
 		disk_free(*out);
 		*out = NULL;

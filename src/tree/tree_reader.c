@@ -95,7 +95,9 @@ static int more_bytes(struct tree_reader *r, struct akin_diag *diag)
 	if (r->piece.len != e->len)
 		return diag_set(diag, -AKIN_E_bad_length,
 				"listing: a piece of another length");
-	memmove(r->bytes.data, r->bytes.data + r->off, r->bytes.len - r->off);
+	if (r->off < r->bytes.len)
+		memmove(r->bytes.data, r->bytes.data + r->off,
+			r->bytes.len - r->off);
 	r->bytes.len -= r->off;
 	r->off = 0;
 	if (r->bytes.len == 0)
