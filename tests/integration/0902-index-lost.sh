@@ -21,10 +21,15 @@ works() {
 	assert_same_tree "$src" "$dst"
 	backup --force "$src"
 	assert_summary files=6 bytes=6300000 bytes_read=6300000
+	echo "new: $(summary bytes_new)"
 	rm -rf "$dst"
 	restore "latest:$src" --target "$dst"
 	assert_same_tree "$src" "$dst"
-	expect 0 akin check --read-data
+	# A lost index is a finding, and no damage to anything.
+	expect 5 akin check --read-data --json
+	assert_summary chunks_damaged=0 files_damaged=0 snapshots_damaged=0
+	assert_eq "findings that are not about the index" "$(jq -r 'select(.type ==
+		"finding") | .message' "$out" | grep -vc '^index run' || :)" 0
 }
 
 rm -f "$pool"/meta/runs/*
