@@ -52,7 +52,7 @@ const struct cli_option cli_options[] = {
 	{ "fixed-blocks", 0, CLI_FLAG, NULL, B(INIT), AT(fixed_blocks),
 	  "cut blocks of exactly that size instead, for disk images" },
 	{ "compression", 0, CLI_STRING, "CODEC", B(INIT), AT(compression),
-	  "compress with none, lz4 or zstd[:LEVEL] (default zstd:3)",
+	  "compress with none, lz4 or zstd[:LEVEL] (default zstd:1)",
 	  .complete = CLI_COMPLETE_CODEC },
 	{ "hash", 0, CLI_CHOICE, "NAME", B(INIT), AT(hash),
 	  "fingerprint with blake3 or sha256 (default blake3)",

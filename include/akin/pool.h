@@ -32,7 +32,7 @@ struct akin_init_options {
 	const char *data_dir;	/* NULL: path/data */
 	uint32_t chunk_size;	/* average bytes, a power of two; 0: 8192 */
 	bool chunk_fixed;	/* fixed blocks instead of content-defined */
-	const char *compression;	/* NULL: "zstd:3" */
+	const char *compression;	/* NULL: "zstd:1" */
 	const char *hash;	/* NULL: "blake3" */
 	uint32_t container_bytes;	/* 0: 8 MiB; 1 to 64 MiB */
 	const char *like;	/* another pool's path: share its cut and

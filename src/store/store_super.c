@@ -55,7 +55,7 @@ static int choose(const struct akin_init_options *opt, struct super *s,
 	err = chunk_params_check(&params, diag);
 	if (err)
 		return err;
-	err = codec_parse(opt->compression ? opt->compression : "zstd:3",
+	err = codec_parse(opt->compression ? opt->compression : "zstd:1",
 			  &codec, diag);
 	if (err)
 		return err;
