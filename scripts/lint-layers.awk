@@ -17,7 +17,7 @@ function module_of(path,	part) {
 function may_include(from, to, header) {
 	if (to == "akin")
 		return from == "front" || from == "tools" ||
-			header == "akin/error.h" || (from in public)
+			header ~ /^akin\/(error|counters)\.h$/ || (from in public)
 	if (from == "front" || from == "tools")
 		return to == unit || ((unit, to) in inner)
 	if (from == to)

@@ -16,12 +16,12 @@
 
 struct call {
 	struct disk *disk;
-	struct io_counter *counter;
+	struct counters_io *counter;
 	struct akin_diag *diag;		/* NULL if it is not ours to write */
 	u64 start_ns;
 };
 
-static struct call call_begin(struct disk *d, struct io_counter *counter,
+static struct call call_begin(struct disk *d, struct counters_io *counter,
 			      struct akin_diag *diag)
 {
 	struct call c = { d, counter, NULL, clock_ns() };
@@ -33,12 +33,7 @@ static struct call call_begin(struct disk *d, struct io_counter *counter,
 
 static void call_count(const struct call *c, u64 ops, u64 bytes)
 {
-	u64 ns = clock_ns() - c->start_ns;
-
-	atomic_fetch_add_explicit(&c->counter->ops, ops, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->counter->bytes, bytes,
-				  memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->counter->ns, ns, memory_order_relaxed);
+	counters_io_add(c->counter, ops, bytes, clock_ns() - c->start_ns);
 }
 
 /* Name the object in the message, and make one if the back end did not. */
@@ -83,7 +78,7 @@ static int adopt(struct file **out, int err, char *name)
 int disk_open(struct disk *d, const char *name, unsigned flags,
 	      struct file **out, struct akin_diag *diag)
 {
-	struct call c = call_begin(d, &d->io.other, diag);
+	struct call c = call_begin(d, &disk_io(d)->other, diag);
 	char *copy;
 	int err;
 
@@ -104,7 +99,7 @@ int disk_tmp_open(struct disk *d, const char *dir, struct file **out,
 		  struct akin_diag *diag)
 {
 	static const char suffix[] = "/(temporary file)";
-	struct call c = call_begin(d, &d->io.other, diag);
+	struct call c = call_begin(d, &disk_io(d)->other, diag);
 	size_t len = strlen(dir);
 	char *name;
 	int err;
@@ -123,7 +118,7 @@ int disk_tmp_open(struct disk *d, const char *dir, struct file **out,
 
 int disk_mkdir(struct disk *d, const char *name, struct akin_diag *diag)
 {
-	struct call c = call_begin(d, &d->io.other, diag);
+	struct call c = call_begin(d, &disk_io(d)->other, diag);
 
 	check_name(name);
 	return call_end(&c, name, 0, d->ops->mkdir(d, name, c.diag));
@@ -132,7 +127,7 @@ int disk_mkdir(struct disk *d, const char *name, struct akin_diag *diag)
 int disk_rename(struct disk *d, const char *from, const char *to,
 		struct akin_diag *diag)
 {
-	struct call c = call_begin(d, &d->io.other, diag);
+	struct call c = call_begin(d, &disk_io(d)->other, diag);
 
 	check_name(from);
 	check_name(to);
@@ -141,7 +136,7 @@ int disk_rename(struct disk *d, const char *from, const char *to,
 
 int disk_unlink(struct disk *d, const char *name, struct akin_diag *diag)
 {
-	struct call c = call_begin(d, &d->io.other, diag);
+	struct call c = call_begin(d, &disk_io(d)->other, diag);
 
 	check_name(name);
 	return call_end(&c, name, 0, d->ops->unlink(d, name, c.diag));
@@ -150,7 +145,7 @@ int disk_unlink(struct disk *d, const char *name, struct akin_diag *diag)
 int disk_stat(struct disk *d, const char *name, struct disk_stat *out,
 	      struct akin_diag *diag)
 {
-	struct call c = call_begin(d, &d->io.other, diag);
+	struct call c = call_begin(d, &disk_io(d)->other, diag);
 
 	check_name(name);
 	return call_end(&c, name, 0, d->ops->stat(d, name, out, c.diag));
@@ -174,7 +169,7 @@ static int list_one(void *ctx, const char *name, bool is_dir)
 int disk_list(struct disk *d, const char *name, disk_list_fn *fn, void *ctx,
 	      struct akin_diag *diag)
 {
-	struct call c = call_begin(d, &d->io.other, diag);
+	struct call c = call_begin(d, &disk_io(d)->other, diag);
 	struct list_ctx l = { fn, ctx, 0 };
 	int err;
 
@@ -189,7 +184,7 @@ int disk_list(struct disk *d, const char *name, disk_list_fn *fn, void *ctx,
 
 int disk_sync_dir(struct disk *d, const char *name, struct akin_diag *diag)
 {
-	struct call c = call_begin(d, &d->io.sync, diag);
+	struct call c = call_begin(d, &disk_io(d)->sync, diag);
 
 	check_name(name);
 	return call_end(&c, name, 0, d->ops->sync_dir(d, name, c.diag));
@@ -197,9 +192,15 @@ int disk_sync_dir(struct disk *d, const char *name, struct akin_diag *diag)
 
 int disk_space(struct disk *d, struct disk_space *out, struct akin_diag *diag)
 {
-	struct call c = call_begin(d, &d->io.other, diag);
+	struct call c = call_begin(d, &disk_io(d)->other, diag);
 
 	return call_end(&c, ".", 0, d->ops->space(d, out, c.diag));
+}
+
+void disk_count_into(struct disk *d, struct counters_disk *to)
+{
+	counters_disk_add(to, disk_io(d));
+	d->count_into = to;
 }
 
 void disk_free(struct disk *d)
@@ -211,7 +212,7 @@ void disk_free(struct disk *d)
 int file_pread(struct file *f, void *data, size_t n, u64 off,
 	       struct akin_diag *diag)
 {
-	struct call c = call_begin(f->disk, &f->disk->io.read, diag);
+	struct call c = call_begin(f->disk, &disk_io(f->disk)->read, diag);
 	int err;
 
 	/* Offsets may come from damaged bytes: no file is that long. */
@@ -227,7 +228,7 @@ int file_pread(struct file *f, void *data, size_t n, u64 off,
 int file_pwrite(struct file *f, const void *data, size_t n, u64 off,
 		struct akin_diag *diag)
 {
-	struct call c = call_begin(f->disk, &f->disk->io.write, diag);
+	struct call c = call_begin(f->disk, &disk_io(f->disk)->write, diag);
 	int err;
 
 	if (disk_range_ok(off, n))
@@ -242,7 +243,7 @@ int file_pwrite(struct file *f, const void *data, size_t n, u64 off,
 int file_pread_many(struct disk *d, struct disk_read *reads, size_t n,
 		    struct akin_diag *diag)
 {
-	struct call c = call_begin(d, &d->io.read, diag);
+	struct call c = call_begin(d, &disk_io(d)->read, diag);
 	u64 bytes = 0;
 	size_t i;
 	int err;
@@ -273,7 +274,7 @@ int disk_read_error(const struct disk_read *r, struct akin_diag *diag)
 
 int file_size(struct file *f, u64 *out, struct akin_diag *diag)
 {
-	struct call c = call_begin(f->disk, &f->disk->io.other, diag);
+	struct call c = call_begin(f->disk, &disk_io(f->disk)->other, diag);
 
 	return call_end(&c, f->name, 0, f->disk->ops->size(f, out, c.diag));
 }
@@ -288,7 +289,7 @@ static int check_size(u64 size, struct akin_diag *diag)
 
 int file_truncate(struct file *f, u64 size, struct akin_diag *diag)
 {
-	struct call c = call_begin(f->disk, &f->disk->io.other, diag);
+	struct call c = call_begin(f->disk, &disk_io(f->disk)->other, diag);
 	int err = check_size(size, c.diag);
 
 	if (!err)
@@ -298,7 +299,7 @@ int file_truncate(struct file *f, u64 size, struct akin_diag *diag)
 
 int file_reserve(struct file *f, u64 size, struct akin_diag *diag)
 {
-	struct call c = call_begin(f->disk, &f->disk->io.other, diag);
+	struct call c = call_begin(f->disk, &disk_io(f->disk)->other, diag);
 	int err = check_size(size, c.diag);
 
 	if (!err)
@@ -308,7 +309,7 @@ int file_reserve(struct file *f, u64 size, struct akin_diag *diag)
 
 int file_sync(struct file *f, struct akin_diag *diag)
 {
-	struct call c = call_begin(f->disk, &f->disk->io.sync, diag);
+	struct call c = call_begin(f->disk, &disk_io(f->disk)->sync, diag);
 	int err = atomic_load(&f->sync_error);
 
 	if (err) {
@@ -325,7 +326,7 @@ int file_sync(struct file *f, struct akin_diag *diag)
 int file_lock(struct file *f, enum disk_lock kind, u64 off, u64 len,
 	      struct akin_diag *diag)
 {
-	struct call c = call_begin(f->disk, &f->disk->io.other, diag);
+	struct call c = call_begin(f->disk, &disk_io(f->disk)->other, diag);
 
 	akin_assert(disk_range_ok(off, len));
 	return call_end(&c, f->name, 0,
@@ -335,7 +336,7 @@ int file_lock(struct file *f, enum disk_lock kind, u64 off, u64 len,
 int file_lock_test(struct file *f, enum disk_lock kind, u64 off, u64 len,
 		   u64 *off_ret, u64 *len_ret, struct akin_diag *diag)
 {
-	struct call c = call_begin(f->disk, &f->disk->io.other, diag);
+	struct call c = call_begin(f->disk, &disk_io(f->disk)->other, diag);
 	int err;
 
 	akin_assert(disk_range_ok(off, len) && kind != DISK_LOCK_NONE);
@@ -354,7 +355,7 @@ int file_close(struct file *f, struct akin_diag *diag)
 
 	if (!f)
 		return 0;
-	c = call_begin(f->disk, &f->disk->io.other, diag);
+	c = call_begin(f->disk, &disk_io(f->disk)->other, diag);
 	name = f->name;
 	err = f->disk->ops->close(f, c.diag);
 	err = call_end(&c, name, 0, err);

@@ -23,14 +23,15 @@
  *
  * Messages: the back end says what failed ("read of 4096 bytes at 8192:
  * Input/output error"), the wrappers put the pool's label and the file's name
- * in front. Counters: the wrappers count operations, bytes and nanoseconds per
- * kind in `disk->io`; back ends need not.
+ * in front. Counters: the wrappers count operations, bytes, nanoseconds and
+ * latencies per kind (disk_io); back ends need not.
  */
 #ifndef OS_DISK_H
 #define OS_DISK_H
 
 #include <stdatomic.h>
 
+#include "base/counters.h"
 #include "base/diag.h"
 #include "base/types.h"
 
@@ -145,22 +146,13 @@ struct disk_ops {
 	int (*close)(struct file *f, struct akin_diag *diag);
 };
 
-struct io_counter {
-	_Atomic u64 ops, bytes, ns;
-};
-
-/* Bytes of what succeeded; nanoseconds a batch took count once. */
-struct disk_io {
-	struct io_counter read, write, sync;
-	struct io_counter other;	/* names, sizes, locks; no bytes */
-};
-
 /* Back ends embed these as their first member. */
 struct disk {
 	const struct disk_ops *ops;
 	const char *label;	/* "metadata" or "data", for messages; borrowed,
 				 * set by who made the disk, may be NULL */
-	struct disk_io io;
+	struct counters_disk *count_into;	/* borrowed; NULL: own */
+	struct counters_disk own;
 };
 
 /* Likewise. The back end sets @disk, disk_open() the rest. */
@@ -169,6 +161,16 @@ struct file {
 	char *name;		/* it was opened by; the wrappers' */
 	_Atomic int sync_error;	/* of the first failed sync; sticky */
 };
+
+/* Bytes of what succeeded; nanoseconds a batch took count once, and every
+ * operation of it has the batch's latency. */
+static inline struct counters_disk *disk_io(struct disk *d)
+{
+	return d->count_into ? d->count_into : &d->own;
+}
+/* Count there from now on, and what was counted so far too. @to outlives @d.
+ * Before the disk is shared with other threads. */
+void disk_count_into(struct disk *d, struct counters_disk *to);
 
 /* Whether [off, off + n) can exist in any file. */
 static inline bool disk_range_ok(u64 off, u64 n)

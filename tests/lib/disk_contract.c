@@ -187,7 +187,7 @@ static void read_many(struct disk *d)
 		all[i] = byte_at(i);
 	assert_int_equal(file_pwrite(f, all, size, 0, NULL), 0);
 	reads_prepare(reads, f, data, size);
-	before = atomic_load(&d->io.read.bytes);
+	before = atomic_load(&disk_io(d)->read.bytes);
 	assert_int_equal(file_pread_many(d, reads, MANY, NULL), 0);
 	for (i = 0; i < MANY; i++) {
 		if (i == 10 || i == 100 || i == 200) {
@@ -202,7 +202,7 @@ static void read_many(struct disk *d)
 				fail_msg("read %zu, byte %zu", i, k);
 		}
 	}
-	assert_int_equal(atomic_load(&d->io.read.bytes) - before, want);
+	assert_int_equal(atomic_load(&disk_io(d)->read.bytes) - before, want);
 	assert_int_equal(disk_read_error(&reads[0], &diag), 0);
 	assert_int_equal(diag.code, 0);
 	assert_int_equal(disk_read_error(&reads[10], &diag),
@@ -399,10 +399,10 @@ static void whole_files(struct disk *d)
 static void counters(struct disk *d)
 {
 	struct file *f = must_open(d, "count", NEW_FILE);
-	u64 w = atomic_load(&d->io.write.bytes);
-	u64 wo = atomic_load(&d->io.write.ops);
-	u64 so = atomic_load(&d->io.sync.ops);
-	u64 oo = atomic_load(&d->io.other.ops);
+	u64 w = atomic_load(&disk_io(d)->write.bytes);
+	u64 wo = atomic_load(&disk_io(d)->write.ops);
+	u64 so = atomic_load(&disk_io(d)->sync.ops);
+	u64 oo = atomic_load(&disk_io(d)->other.ops);
 	u64 size;
 
 	assert_int_equal(file_pwrite(f, "12345", 5, 0, NULL), 0);
@@ -411,11 +411,11 @@ static void counters(struct disk *d)
 	assert_int_equal(file_sync(f, NULL), 0);
 	assert_int_equal(disk_sync_dir(d, ".", NULL), 0);
 	assert_int_equal(file_size(f, &size, NULL), 0);
-	assert_int_equal(atomic_load(&d->io.write.bytes) - w, 5);
-	assert_int_equal(atomic_load(&d->io.write.ops) - wo, 2);
-	assert_int_equal(atomic_load(&d->io.sync.ops) - so, 2);
-	assert_int_equal(atomic_load(&d->io.other.ops) - oo, 1);
-	assert_true(atomic_load(&d->io.write.ns) > 0);
+	assert_int_equal(atomic_load(&disk_io(d)->write.bytes) - w, 5);
+	assert_int_equal(atomic_load(&disk_io(d)->write.ops) - wo, 2);
+	assert_int_equal(atomic_load(&disk_io(d)->sync.ops) - so, 2);
+	assert_int_equal(atomic_load(&disk_io(d)->other.ops) - oo, 1);
+	assert_true(atomic_load(&disk_io(d)->write.ns) > 0);
 	assert_int_equal(file_close(f, NULL), 0);
 }
 

@@ -33,7 +33,7 @@ static void first_byte(struct probe *pr)
 	if (pr->first_ns)
 		return;
 	pr->first_ns = clock_ns();
-	pr->first_read = pr->p->meta->io.read.bytes;
+	pr->first_read = disk_io(pr->p->meta)->read.bytes;
 }
 
 static long give(void *ctx, void *buf, size_t cap, struct akin_diag *diag)
@@ -101,7 +101,7 @@ int bench_index_child(const struct bench_options *opt)
 		return bench_fail(opt->args[0], &diag);
 	child_say("first", (double)pr.first_ns);
 	child_say("first_read", (double)pr.first_read);
-	child_say("read", (double)pr.p->meta->io.read.bytes);
+	child_say("read", (double)disk_io(pr.p->meta)->read.bytes);
 	akin_pool_close(pr.p);
 	child_say("done", (double)clock_ns());
 	child_say("peak", (double)child_peak_bytes());

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory behind the counters of include/akin/counters.h, made from its
+ * table, and the ways to count.
+ *
+ * Counting is a relaxed atomic operation: sums are exact, but two values read
+ * at one time need not fit each other. Count per batch, group or container,
+ * never per chunk. A NULL counts nowhere, so that every module works without.
+ *
+ * Who keeps a sum of its own under its own lock, and is the only one to count
+ * it, stores it (counters_set), which costs less than adding.
+ */
+#ifndef BASE_COUNTERS_H
+#define BASE_COUNTERS_H
+
+#include <stdatomic.h>
+
+#include "akin/counters.h"
+#include "base/types.h"
+
+/* One kind of I/O on one pool. */
+struct counters_io {
+	_Atomic u64 ops, bytes, ns;
+	_Atomic u64 latency[AKIN_LATENCY_BUCKETS];
+};
+
+/* All I/O on one pool. */
+struct counters_disk {
+	struct counters_io read, write, sync;
+	struct counters_io other;	/* names, sizes, locks; no bytes */
+};
+
+struct counters {
+#define COUNTERS_VALUE(name, unit, kind, help) _Atomic u64 name;
+#define COUNTERS_DISK(name, where) struct counters_disk name;
+	AKIN_COUNTERS(COUNTERS_VALUE, COUNTERS_DISK)
+#undef COUNTERS_VALUE
+#undef COUNTERS_DISK
+};
+
+#define counters_add(c, name, n) \
+	do { \
+		if (c) \
+			atomic_fetch_add_explicit(&(c)->name, (n), \
+						  memory_order_relaxed); \
+	} while (0)
+#define counters_set(c, name, n) \
+	do { \
+		if (c) \
+			atomic_store_explicit(&(c)->name, (n), \
+					      memory_order_relaxed); \
+	} while (0)
+
+/* @ops operations that took @ns nanoseconds together. */
+void counters_io_add(struct counters_io *io, u64 ops, u64 bytes, u64 ns);
+/* Of something that took @ns nanoseconds. */
+u32 counters_bucket(u64 ns);
+/* Everything in @from is added to @to. */
+void counters_disk_add(struct counters_disk *to, struct counters_disk *from);
+/* AKIN_NR_COUNTER_VALUES values, in the order of the table. */
+void counters_read(struct counters *c, u64 *out);
+
+const struct akin_counter_field *counters_fields(u32 *nr_ret);
+/* Differs for tables that differ in names, order or sizes. */
+u64 counters_layout(void);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by counters_file.c (writing), counters_list.c (reading) and
+ * counters_name.c (who a process is).
+ */
+#ifndef OS_COUNTERS_INTERNAL_H
+#define OS_COUNTERS_INTERNAL_H
+
+#include "os/counters_file.h"
+
+#define COUNTERS_RUN_DIR "/run/akin"
+#define COUNTERS_USERS_DIR "/run/user"
+#define COUNTERS_SHM_DIR "/dev/shm"
+
+#define COUNTERS_DIR_MAX 192
+/* Four numbers of at most 20 digits, and what separates them. */
+#define COUNTERS_NAME_MAX 88
+#define COUNTERS_PATH_MAX (COUNTERS_DIR_MAX + COUNTERS_NAME_MAX)
+
+/* What a file is named by. Numbers of processes mean nothing outside of their
+ * PID namespace, and directories may be shared with other ones. */
+struct counters_name {
+	u64 start_ticks;	/* since the machine's start */
+	u64 namespace;		/* inode */
+	u32 pid;
+	u32 handle;		/* counts the pools of one process */
+};
+
+#define COUNTERS_VERSION 1
+/* "akinctr\n" */
+#define COUNTERS_MAGIC 0x0a7274636e696b61ull
+
+struct counters_header {
+	_Atomic u64 magic;
+	u32 version;
+	u32 nr_values;
+	u64 layout;		/* counters_layout() */
+	u8 pool[COUNTERS_POOL_BYTES];
+	struct counters_name name;
+	s64 opened_sec;
+	char command[32];
+};
+
+/* The counters begin on a cache line of their own. */
+struct counters_image {
+	struct counters_header header;
+	struct counters counters __attribute__((aligned(64)));
+};
+
+#define COUNTERS_FILE_BYTES 4096
+static_assert(sizeof(struct counters_image) <= COUNTERS_FILE_BYTES,
+	      "one page a pool");
+
+/* counters_name.c */
+
+/* AKIN_COUNTERS_DIR, if it can be used; NULL otherwise. */
+const char *counters_dir_given(void);
+/* "@dir/@name"; false if it is too long or @dir is not absolute. */
+bool counters_dir_below(const char *dir, const char *name,
+			char out[COUNTERS_DIR_MAX]);
+void counters_name_print(const struct counters_name *n,
+			 char out[COUNTERS_NAME_MAX]);
+/* Strictly what counters_name_print() makes. */
+bool counters_name_parse(const char *s, struct counters_name *out);
+/* This process; false where the kernel does not tell. */
+bool counters_name_self(struct counters_name *out);
+/* Does it live? Whether it is @n's namespace was checked. *uid_ret: its owner,
+ * if it lives. */
+enum counters_life { COUNTERS_GONE, COUNTERS_ALIVE, COUNTERS_UNKNOWN };
+enum counters_life counters_name_life(const struct counters_name *n,
+				      u32 *uid_ret);
+/* A small file of /proc, cut and zero-terminated; its length or -1. */
+long counters_proc_read(u32 pid, const char *what, char *out, size_t cap);
+
+#endif
