@@ -5,6 +5,7 @@
 
 #include "akin/backup.h"
 #include "akin/check.h"
+#include "akin/counters.h"
 #include "akin/error.h"
 #include "akin/pool.h"
 #include "akin/restore.h"

@@ -57,7 +57,7 @@ struct akin_open_options {
 	const char *meta_dir, *data_dir;	/* NULL: what the pool says */
 	size_t memory_bytes;	/* for the whole process; 0: 128 MiB */
 	unsigned nr_threads;	/* 0: one per processor */
-	bool read_only;		/* no write anywhere, not even a lock file */
+	bool read_only;		/* no write to the pool, not even a lock file */
 };
 
 AKIN_API int akin_pool_open(const struct akin_open_options *opt,

@@ -225,6 +225,8 @@ void dircache_lookup(struct dircache *dc, const struct fp *fps, u32 n,
 					      dc->mask]);
 	for (i = 0; i < n; i++)
 		lookup_one_locked(dc, &fps[i], &out[i]);
+	counters_set(dc->opt.counters, directory_hits, dc->stats.hits);
+	counters_set(dc->opt.counters, directory_misses, dc->stats.misses);
 	pthread_mutex_unlock(&dc->lock);
 }
 
@@ -235,6 +237,7 @@ static void evict_locked(struct dircache *dc, struct slot *s)
 	container_close(s->reader);
 	memset(s, 0, sizeof(*s));
 	dc->stats.evictions++;
+	counters_set(dc->opt.counters, directory_bytes, dc->bytes);
 }
 
 static struct slot *oldest_locked(struct dircache *dc, u32 *nr_free_ret)
@@ -303,9 +306,11 @@ static int load_locked(struct dircache *dc, struct slot *s, u64 container,
 			     generation, &r, diag);
 	pthread_mutex_lock(&dc->lock);
 	dc->stats.loads++;
+	counters_add(dc->opt.counters, directory_loads, 1);
 	pthread_cond_broadcast(&dc->loaded);
 	if (err) {
 		dc->stats.load_failures++;
+		counters_add(dc->opt.counters, directory_failures, 1);
 		memset(s, 0, sizeof(*s));
 		return err;
 	}
@@ -314,6 +319,7 @@ static int load_locked(struct dircache *dc, struct slot *s, u64 container,
 	s->bytes = container_reader_bytes(r);
 	s->used = ++dc->tick;
 	dc->bytes += s->bytes;
+	counters_set(dc->opt.counters, directory_bytes, dc->bytes);
 	dc->nr_live += container_directory(r)->nr_entries;
 	shrink_locked(dc, 0, s);
 	rebuild_if_full_locked(dc);

@@ -17,6 +17,7 @@
 #ifndef CACHE_DIRCACHE_H
 #define CACHE_DIRCACHE_H
 
+#include "base/counters.h"
 #include "container/container_reader.h"
 #include "container/container_writer.h"
 
@@ -29,6 +30,7 @@ struct dircache_options {
 	/* Current generation of a container; NULL: always 0. */
 	u32 (*generation)(void *ctx, u64 container);
 	void *ctx;
+	struct counters *counters;	/* borrowed; may be NULL */
 };
 
 int dircache_new(const struct dircache_options *opt, struct dircache **out,

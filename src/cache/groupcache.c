@@ -127,6 +127,7 @@ static void drop_locked(struct groupcache *gc, struct entry *e)
 		at = &(*at)->chain;
 	*at = e->chain;
 	gc->stats.bytes -= e->bytes;
+	counters_set(gc->opt.counters, group_bytes, gc->stats.bytes);
 	entry_free(e);
 }
 
@@ -244,11 +245,17 @@ static int decode_from(struct groupcache *gc, struct decoder *dec,
 	if (err)
 		return err;
 	__atomic_fetch_add(&gc->read_bytes, g.bytes.len, __ATOMIC_RELAXED);
+	counters_add(gc->opt.counters, group_bytes_read, g.bytes.len);
 	err = unpack(dec, e, &g, diag);
 	container_group_release(&g);
 	if (!err)
 		err = verify_chunks(gc, dec, container_directory(r), e,
 				    bad_ret, diag);
+	if (!err) {
+		counters_add(gc->opt.counters, groups_read, 1);
+		counters_add(gc->opt.counters, group_bytes_decoded,
+			     e->data.raw_len);
+	}
 	return err;
 }
 
@@ -321,6 +328,7 @@ static void decode_locked(struct groupcache *gc, struct decoder *dec,
 		/* Small groups cost more than their bytes. */
 		e->bytes = e->data.raw_len + sizeof(*e);
 		gc->stats.bytes += e->bytes;
+		counters_set(gc->opt.counters, group_bytes, gc->stats.bytes);
 		gc->stats.decoded_bytes += e->data.raw_len;
 		gc->stats.peak_bytes = max_u64(gc->stats.peak_bytes,
 					       gc->stats.bytes);
@@ -362,6 +370,7 @@ int groupcache_get(struct groupcache *gc, struct decoder *dec,
 		while (e->state == ENTRY_DECODING)
 			pthread_cond_wait(&gc->decoded, &gc->lock);
 		gc->stats.hits++;
+		counters_set(gc->opt.counters, group_hits, gc->stats.hits);
 	}
 	if (!err && e->err) {
 		err = diag_set(diag, e->err, "%s", e->why ? e->why->text :

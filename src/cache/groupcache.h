@@ -33,6 +33,7 @@ struct groupcache_options {
 	struct dircache *dirs;		/* borrowed */
 	const struct hasher *data_hasher, *meta_hasher;	/* borrowed */
 	size_t budget_bytes;
+	struct counters *counters;	/* borrowed; may be NULL */
 };
 
 int groupcache_new(const struct groupcache_options *opt,

@@ -78,12 +78,14 @@ int depot_init(struct depot *d, struct disk *meta, struct disk *data,
 	d->meta = meta;
 	d->data = data;
 	d->super = *super;
+	d->counters = opt->counters;
 	err = derive(d, diag);
 	if (err)
 		goto fail;
 	dopt.data = data;
 	dopt.pool = super->pool;
 	dopt.budget_bytes = opt->dircache_bytes;
+	dopt.counters = opt->counters;
 	err = dircache_new(&dopt, &d->dirs, diag);
 	if (err)
 		goto fail;
@@ -91,6 +93,7 @@ int depot_init(struct depot *d, struct disk *meta, struct disk *data,
 	gopt.data_hasher = d->data_hasher;
 	gopt.meta_hasher = d->meta_hasher;
 	gopt.budget_bytes = opt->groupcache_bytes;
+	gopt.counters = opt->counters;
 	err = groupcache_new(&gopt, &d->groups, diag);
 	if (err)
 		goto fail;

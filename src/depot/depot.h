@@ -12,6 +12,7 @@
 #ifndef DEPOT_H
 #define DEPOT_H
 
+#include "base/counters.h"
 #include "base/workers.h"
 #include "cache/groupcache.h"
 #include "chunk/chunk.h"
@@ -28,6 +29,7 @@ struct depot {
 	struct dircache *dirs;
 	struct groupcache *groups;
 	struct workers *workers;	/* contexts are struct decoder */
+	struct counters *counters;	/* borrowed; NULL: nobody counts */
 	/* Empty at first; filled by the opener before anything is looked up. */
 	struct depot_damage damage;
 };
@@ -35,6 +37,7 @@ struct depot {
 struct depot_options {
 	size_t dircache_bytes, groupcache_bytes;
 	unsigned nr_threads;
+	struct counters *counters;	/* borrowed; may be NULL */
 };
 
 /*

@@ -187,6 +187,8 @@ int index_lookup(struct index *ix, const struct fp *fps, u32 n,
 	}
 	atomic_fetch_add(&ix->lookups, n);
 	atomic_fetch_add(&ix->hits, hits);
+	counters_add(ix->opt.counters, index_lookups, n);
+	counters_add(ix->opt.counters, index_hits, hits);
 	return 0;
 }
 
@@ -285,6 +287,7 @@ static void search_run(struct index *ix, struct search *s,
 		err = file_pread(read->file, read->data, read->len, read->off,
 				 NULL);
 		atomic_fetch_add(&ix->page_reads, 1);
+		counters_add(ix->opt.counters, index_page_reads, 1);
 	}
 	if (err)
 		index_run_damaged(ix, s->run, 1);
@@ -318,6 +321,7 @@ static int search_batch(struct index *ix, const struct fp *fp,
 	if (err)
 		return err;
 	atomic_fetch_add(&ix->page_reads, n);
+	counters_add(ix->opt.counters, index_page_reads, n);
 	for (i = 0; i < n && f->nr < f->max; i++)
 		search_run(ix, &s[i], &reads[i], f);
 	return 0;

@@ -30,6 +30,7 @@
 #ifndef INDEX_H
 #define INDEX_H
 
+#include "base/counters.h"
 #include "format/format_run.h"
 #include "os/disk.h"
 
@@ -53,6 +54,7 @@ struct index_options {
 	int (*reserve)(void *ctx, u32 count, u64 *first_ret,
 		       struct akin_diag *diag);
 	void *reserve_ctx;
+	struct counters *counters;	/* borrowed; may be NULL */
 };
 
 /* Opens no file. @runs (copied) is the manifest. */

@@ -61,6 +61,7 @@ static bool credit_take(struct index *ix, u64 nr_missed, u64 *bytes_ret)
 static void count_read(struct loading *l, u64 bytes)
 {
 	atomic_fetch_add(&l->ix->load_bytes, bytes);
+	counters_add(l->ix->opt.counters, index_bytes_loaded, bytes);
 	l->left -= min_u64(bytes, l->left);
 }
 

@@ -142,6 +142,7 @@ int index_run_open(struct index *ix, struct run_file *r,
 void index_run_damaged(struct index *ix, struct run_file *r, u64 nr_pages)
 {
 	atomic_fetch_add(&ix->bad_pages, nr_pages);
+	counters_add(ix->opt.counters, index_pages_damaged, nr_pages);
 	atomic_store(&r->damaged, true);
 }
 

@@ -303,6 +303,7 @@ static void compress_one(struct work *work, void *thread_ctx)
 	else
 		len = j->g.raw_len;
 	j->g.stored_len = (u32)len;
+	counters_add(s->depot->counters, groups_new, 1);
 	if (!err)
 		err = group_encode(&j->g, j->sc->number, payload, &encoded);
 	session_put_buffer(s, out);

@@ -42,6 +42,7 @@ static int add_range_locked(struct session *s, u64 number)
 int session_add_sealed_locked(struct session *s,
 			      const struct container_sealed *sealed)
 {
+	struct counters *c = s->depot->counters;
 	struct catalog_container *row;
 	u32 cap;
 	int err;
@@ -69,10 +70,14 @@ int session_add_sealed_locked(struct session *s,
 	row->nr_entries = sealed->nr_entries;
 	row->raw_bytes = sealed->raw_bytes;
 	s->stats.nr_containers++;
-	if (sealed->kind == CONTAINER_DATA)
+	counters_add(c, containers_new, 1);
+	if (sealed->kind == CONTAINER_DATA) {
 		s->stats.stored_data += sealed->file_bytes;
-	else
+		counters_add(c, data_stored, sealed->file_bytes);
+	} else {
 		s->stats.stored_meta += sealed->file_bytes;
+		counters_add(c, metadata_stored, sealed->file_bytes);
+	}
 	return 0;
 }
 
@@ -228,6 +233,10 @@ static int publish(struct session *s, const struct snapshot *snap,
 		err = catalog_checkpoint(s->catalog, s->info.number, &delta,
 					 diag);
 	*unsure_ret = akin_error_class(err) == AKIN_CLASS_IO;
+	if (!err && snap)
+		counters_add(s->depot->counters, commits, 1);
+	else if (!err)
+		counters_add(s->depot->counters, checkpoints, 1);
 out:
 	if (err && delta.nr_containers && !*unsure_ret)
 		give_back(s, rows, delta.nr_containers);

@@ -61,6 +61,19 @@ static int batch_need_op(struct batch *b)
 	return 0;
 }
 
+/* What a batch has brought goes into the pool's counters. */
+static void tell_counters(struct ingest_stream *st)
+{
+	struct counters *c = st->depot->counters;
+	const struct ingest_counts *now = &st->counts, *told = &st->told;
+
+	counters_add(c, bytes_in, now->bytes - told->bytes);
+	counters_add(c, bytes_new, now->bytes_new - told->bytes_new);
+	counters_add(c, chunks_in, now->chunks - told->chunks);
+	counters_add(c, chunks_new, now->chunks_new - told->chunks_new);
+	st->told = st->counts;
+}
+
 /* Process on whichever thread this is, and publish the result. */
 static void process(struct ingest_stream *st, struct batch *b)
 {
@@ -79,6 +92,7 @@ static void process(struct ingest_stream *st, struct batch *b)
 	st->counts.bytes_new = st->tally.bytes_new;
 	st->counts.chunks = st->tally.chunks;
 	st->counts.chunks_new = st->tally.chunks_new;
+	tell_counters(st);
 	b->next = st->free;
 	st->free = b;
 	st->busy = false;

@@ -75,6 +75,7 @@ struct ingest_stream {
 	struct recipe_builder recipe;
 	struct hintset hint;
 	struct ingest_counts tally;
+	struct ingest_counts told;	/* to the pool's counters */
 };
 
 /* Process one batch; the batch is empty afterwards, also after an error. */

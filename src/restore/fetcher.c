@@ -16,6 +16,8 @@
 /* Items ahead at most: what small files bring besides bytes. */
 #define RING_ITEMS 4096
 #define NR_BUCKETS 512
+/* Emitted before the pool's counters hear of it. */
+#define TELL_BYTES MiB
 
 enum item_type { ITEM_CHUNK, ITEM_HOLE, ITEM_INLINE, ITEM_FAILED, ITEM_MARK };
 
@@ -56,6 +58,7 @@ struct fetcher {
 	struct wanted_group *buckets[NR_BUCKETS];
 	pthread_mutex_t lock;	/* guards ready, err, diag, data of groups */
 	pthread_cond_t ready;
+	u64 emitted;		/* bytes the counters do not know of yet */
 	struct fp *fps;		/* of one leaf */
 	struct dir_hit *hits;
 };
@@ -174,12 +177,19 @@ static void item_release(struct fetcher *f, struct item *it)
 	memset(it, 0, sizeof(*it));
 }
 
+static void tell_counters(struct fetcher *f)
+{
+	counters_add(f->depot->counters, bytes_out, f->emitted);
+	f->emitted = 0;
+}
+
 void fetcher_free(struct fetcher *f)
 {
 	struct item *it;
 
 	if (!f)
 		return;
+	tell_counters(f);
 	for (; f->nr > 0; f->nr--) {
 		it = &f->ring[f->first];
 		if (it->type == ITEM_MARK && f->opt.drop)
@@ -203,9 +213,12 @@ static int emit_chunk(struct fetcher *f, struct item *it,
 	int err = 0;
 
 	wait_ready(f, g);
-	if (g->err)
+	if (g->err) {
+		counters_add(f->depot->counters, chunks_damaged, 1);
 		return f->opt.data(f->opt.ctx, NULL, it->len * it->count,
 				   g->err, &g->diag, diag);
+	}
+	f->emitted += it->len * it->count;
 	/* The directory promised it; the group agreed with the directory. */
 	akin_assert(it->raw_off + it->len <= g->data->raw_len);
 	for (i = 0; !err && i < it->count; i++)
@@ -227,13 +240,16 @@ static int emit_first(struct fetcher *f, struct akin_diag *diag)
 		err = emit_chunk(f, &it, diag);
 		break;
 	case ITEM_HOLE:
+		f->emitted += it.len;
 		err = f->opt.hole(f->opt.ctx, it.len, diag);
 		break;
 	case ITEM_INLINE:
+		f->emitted += it.len;
 		err = f->opt.data(f->opt.ctx, it.bytes, it.len, 0, NULL,
 				  diag);
 		break;
 	case ITEM_FAILED:
+		counters_add(f->depot->counters, chunks_damaged, 1);
 		err = f->opt.data(f->opt.ctx, NULL, it.len * it.count, it.err,
 				  it.why, diag);
 		break;
@@ -242,6 +258,8 @@ static int emit_first(struct fetcher *f, struct akin_diag *diag)
 		break;
 	}
 	item_release(f, &it);
+	if (f->emitted >= TELL_BYTES)
+		tell_counters(f);
 	return err;
 }
 
@@ -285,6 +303,7 @@ int fetcher_drain(struct fetcher *f, struct akin_diag *diag)
 
 	while (!err && f->nr > 0)
 		err = emit_first(f, diag);
+	tell_counters(f);
 	return err;
 }
 

@@ -11,6 +11,7 @@
 #include "akin/akin.h"
 #include "catalog/catalog.h"
 #include "depot/depot.h"
+#include "os/counters_file.h"
 
 /*
  * How --memory is split. The fixed part is the program itself, its libraries,
@@ -34,6 +35,8 @@ struct akin_pool {
 	struct index *index;
 	struct depot depot;
 	bool have_depot;
+	struct counters_file *counters_file;
+	struct counters *counters;	/* in it */
 	struct file *locks;	/* NULL on media that nobody can write */
 	u64 txn;		/* transaction this handle has locked */
 	struct decoder dec;	/* of the calling thread */
@@ -66,6 +69,10 @@ int store_budget_split(size_t memory, unsigned nr_threads,
  */
 size_t store_take_stream_memory(struct akin_pool *p);
 void store_return_stream_memory(struct akin_pool *p);
+
+/* store_counters.c: from here on everything is counted. */
+int store_counters_open(struct akin_pool *p, struct akin_diag *diag)
+	__must_check;
 
 /* store_lock.c: kernel locks in the file "locks" of the metadata directory. */
 int store_lock_open(struct akin_pool *p, struct akin_diag *diag) __must_check;

@@ -44,6 +44,7 @@ void backup_warn(struct backup *b, const char *path, int code,
 	/* What was removed meanwhile is no damage to anybody. */
 	if (!vanished)
 		atomic_fetch_add(&b->warnings, 1);
+	counters_add(b->p->counters, warnings, !vanished);
 	if (b->opt->warning)
 		b->opt->warning(b->opt->ctx, path, code, text, vanished);
 }

@@ -96,5 +96,7 @@ int akin_check(struct akin_pool *p, const struct akin_check_options *opt,
 		return err;
 	err = verify_pool(&v, &result, diag);
 	export_result(&result, out);
+	counters_add(p->counters, findings, result.findings);
+	counters_add(p->counters, chunks_damaged, result.chunks_damaged);
 	return err;
 }

@@ -118,6 +118,7 @@ static int open_index(struct akin_pool *p, struct akin_diag *diag)
 	opt.budget_bytes = p->budget.index;
 	opt.reserve = reserve_runs;
 	opt.reserve_ctx = p;
+	opt.counters = p->counters;
 	err = catalog_each_run(p->catalog, add_run, &list, diag);
 	if (!err)
 		err = index_open(p->meta, &opt, list.runs, list.nr, &p->index,
@@ -135,6 +136,7 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 	opt.dircache_bytes = p->budget.dirs;
 	opt.groupcache_bytes = p->budget.groups;
 	opt.nr_threads = p->nr_threads;
+	opt.counters = p->counters;
 	err = depot_init(&p->depot, p->meta, p->data, &p->super, &opt, diag);
 	if (err)
 		return err;
@@ -151,6 +153,8 @@ static int open_parts(struct akin_pool *p, const struct akin_open_options *opt,
 	int err;
 
 	err = match_disks(p, opt, diag);
+	if (!err)
+		err = store_counters_open(p, diag);
 	if (!err)
 		err = catalog_open(p->meta, &p->super.pool, &copt,
 				   &p->catalog, diag);
@@ -246,6 +250,7 @@ void akin_pool_close(struct akin_pool *p)
 		disk_free(p->meta);
 	if (p->data)
 		disk_free(p->data);
+	counters_file_close(p->counters_file);
 	mem_free(p->path);
 	mem_free(p);
 }

@@ -54,6 +54,7 @@ void restore_warn(struct restore *r, const char *path, int code,
 		  const char *text)
 {
 	r->result.total.warnings++;
+	counters_add(r->p->counters, warnings, 1);
 	if (r->opt->warning)
 		r->opt->warning(r->opt->ctx, path, code, text);
 }
