@@ -12,8 +12,8 @@ run() {
 	"$@"
 }
 if [ "$(id -u)" = 0 ]; then
-	requires_command setpriv
-	as_nobody test -x "$AKIN" || skip "nobody cannot run $AKIN"
+	requires_nobody
+	AKIN=$tmp/akin
 	chown -R 65534:65534 "$src"
 	mkdir "$pool"
 	chown 65534:65534 "$pool"

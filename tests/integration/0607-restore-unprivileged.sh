@@ -3,9 +3,7 @@
 # An ordinary user gets all the data of a snapshot made by root; owners that
 # cannot be set are summarised, and the exit code says so.
 . "$(dirname "$0")/functions.sh"
-requires_root
-requires_command setpriv
-as_nobody test -x "$AKIN" || skip "nobody cannot run $AKIN"
+requires_nobody
 
 mkdir -p "$src/readonly/below"
 noise 100000 >"$src/readonly/root-file"
@@ -21,7 +19,7 @@ chmod -R a+rX "$pool"
 
 mkdir "$dst"
 chown 65534:65534 "$dst"
-expect 3 as_nobody "$AKIN" -p "$pool" restore --json "latest:$src" --target "$dst"
+expect 3 as_nobody "$tmp/akin" -p "$pool" restore --json "latest:$src" --target "$dst"
 assert_summary files=2 bytes=100002 partial=true
 [ "$(summary owner_failures)" -ge 4 ] || fail "owner failures are not counted"
 assert_between warnings "$(grep -c '"type":"warning"' "$err")" 1 3

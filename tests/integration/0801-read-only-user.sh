@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Who may only read a pool can list, restore and check it, and changes nothing.
 . "$(dirname "$0")/functions.sh"
-requires_root
-requires_command setpriv
-as_nobody test -x "$AKIN" || skip "nobody cannot run $AKIN"
+requires_nobody
 
 mkdir "$src"
 noise 1000000 >"$src/file"
@@ -16,24 +14,24 @@ state() {
 	(cd "$pool" && find . -printf '%p %s %T@ %C@\n' | sort)
 }
 state >"$tmp/before"
-expect 0 as_nobody "$AKIN" -p "$pool" snapshots
+expect 0 as_nobody "$tmp/akin" -p "$pool" snapshots
 assert_eq lines "$(wc -l <"$out")" 3
-expect 0 as_nobody "$AKIN" -p "$pool" ls latest
-expect 0 as_nobody "$AKIN" -p "$pool" find file
-expect 0 as_nobody "$AKIN" -p "$pool" stats
-expect 0 as_nobody "$AKIN" -p "$pool" check --read-data
-expect 0 as_nobody "$AKIN" -p "$pool" cat "latest:$src/file"
+expect 0 as_nobody "$tmp/akin" -p "$pool" ls latest
+expect 0 as_nobody "$tmp/akin" -p "$pool" find file
+expect 0 as_nobody "$tmp/akin" -p "$pool" stats
+expect 0 as_nobody "$tmp/akin" -p "$pool" check --read-data
+expect 0 as_nobody "$tmp/akin" -p "$pool" cat "latest:$src/file"
 cmp "$out" "$src/file"
 mkdir "$dst"
 chown 65534:65534 "$dst"
 got=0
-as_nobody "$AKIN" -p "$pool" restore "latest:$src" --target "$dst" >"$out" 2>"$err" || got=$?
+as_nobody "$tmp/akin" -p "$pool" restore "latest:$src" --target "$dst" >"$out" 2>"$err" || got=$?
 [ $got = 0 ] || [ $got = 3 ] || fail "a restore ended with $got"
 cmp "$src/file" "$dst/file"
 
 # Writing is refused, with a reason.
 got=0
-as_nobody "$AKIN" -p "$pool" backup /dev/null >"$out" 2>"$err" || got=$?
+as_nobody "$tmp/akin" -p "$pool" backup /dev/null >"$out" 2>"$err" || got=$?
 [ $got != 0 ] || fail "a backup into a pool that may not be written"
 assert_says "$err" '[Pp]ermission|denied|read'
 state | diff "$tmp/before" -

@@ -72,6 +72,15 @@ requires_user() {
 	[ "$(id -u)" != 0 ] || skip "root is denied nothing"
 }
 
+# For as_nobody: the program where everybody can reach it, $tmp/akin.
+requires_nobody() {
+	requires_root
+	requires_command setpriv
+	cp "$AKIN" "$tmp/akin"
+	as_nobody "$tmp/akin" version >/dev/null 2>&1 ||
+		skip "nobody may not run a program in $tmp"
+}
+
 requires_command() {
 	local name
 	for name; do
