@@ -2,6 +2,7 @@
 /*
  * Opening the lower half, and finding chunks.
  */
+#include "base/check.h"
 #include "base/mem.h"
 #include "depot/depot.h"
 
@@ -230,6 +231,39 @@ static bool look_at(struct look *l, const struct place *at,
 	return out->container != 0;
 }
 
+static u32 nr_missing(const struct dir_hit *out, u32 n)
+{
+	u32 i, missing = 0;
+
+	for (i = 0; i < n; i++)
+		missing += !out[i].container;
+	return missing;
+}
+
+/* Of what is missing, what the index in memory knows. */
+static int locate_in_memory(struct look *l, const struct fp *fps, u32 n,
+			    struct dir_hit *out, struct akin_diag *diag)
+{
+	struct place at;
+	u32 i;
+	int err;
+
+	for (i = 0; i < n; i++) {
+		if (out[i].container)
+			continue;
+		/* What was loaded for its predecessors most likely has it. */
+		look_in_memory(l, &fps[i], 1, &out[i]);
+		if (out[i].container)
+			continue;
+		err = index_lookup(l->depot->index, &fps[i], 1, &at, diag);
+		if (err)
+			return err;
+		if (at.container)
+			look_at(l, &at, &fps[i], &out[i]);
+	}
+	return 0;
+}
+
 /* Try the containers of a hint until nothing is missing. */
 static void locate_hinted(struct look *l, const struct hint *hint,
 			  const struct fp *fps, u32 n, struct dir_hit *out)
@@ -279,6 +313,28 @@ static int locate_indexed(struct look *l, const struct fp *fp,
 	return err;
 }
 
+/*
+ * A table in memory may lack entries of a directory, and the index is a cache
+ * that can be lost: what a hint names must be found without either.
+ */
+static void search_hinted(struct look *l, const struct hint *hint,
+			  const struct fp *fp, struct dir_hit *out)
+{
+	u32 k;
+
+	for (k = 0; hint && k < hint->nr && !out->container; k++) {
+		if (dircache_search(l->depot->dirs, hint->containers[k], fp,
+				    out, l->why))
+			out->container = 0;
+		if (!l->damaged_too)
+			drop_damaged(l->depot, out, 1);
+	}
+}
+
+/* A directory that is loaded in vain costs more than asking the index; a
+ * listing's hint, which is that of hundreds of files, names many. */
+#define HINT_DIRECT 8
+
 /* Everything but memory, for those that are missing. */
 static int locate_missing(struct look *l, const struct hint *hint,
 			  const struct fp *fps, u32 n, struct dir_hit *out,
@@ -287,26 +343,46 @@ static int locate_missing(struct look *l, const struct hint *hint,
 	u32 i;
 	int err = 0;
 
-	locate_hinted(l, hint, fps, n, out);
+	if (hint && hint->nr > HINT_DIRECT)
+		err = locate_in_memory(l, fps, n, out, diag);
+	if (!err && nr_missing(out, n))
+		locate_hinted(l, hint, fps, n, out);
 	for (i = 0; !err && i < n; i++) {
 		if (!out[i].container)
 			err = locate_indexed(l, &fps[i], &out[i], diag);
+		if (!err && !out[i].container)
+			search_hinted(l, hint, &fps[i], &out[i]);
 	}
 	return err;
 }
 
-static u32 nr_missing(const struct dir_hit *out, u32 n)
+/* The same; once more if others have changed the runs meanwhile. */
+static int locate_refreshed(struct look *l, const struct hint *hint,
+			    const struct fp *fps, u32 n, struct dir_hit *out,
+			    struct akin_diag *diag)
 {
-	u32 i, missing = 0;
+	struct depot *d = l->depot;
+	int err;
 
-	for (i = 0; i < n; i++)
-		missing += !out[i].container;
-	return missing;
+	err = locate_missing(l, hint, fps, n, out, diag);
+	if (err || !d->refresh || !nr_missing(out, n))
+		return err;
+	err = d->refresh(d->refresh_ctx, diag);
+	if (err > 0)
+		err = locate_missing(l, NULL, fps, n, out, diag);
+	return err;
 }
 
 static int say_missing(const struct fp *fp, const struct akin_diag *why,
 		       struct akin_diag *diag)
 {
+	/* It may well be there: the machine is at fault, not the pool. */
+	if (why->code && akin_error_class(why->code) != AKIN_CLASS_CORRUPT &&
+	    akin_error_class(why->code) != AKIN_CLASS_ABSENT)
+		return diag_set(diag, why->code,
+				"chunk %02x%02x%02x%02x cannot be found: %s",
+				fp->b[0], fp->b[1], fp->b[2], fp->b[3],
+				why->text);
 	if (why->code)
 		return diag_set(diag, -AKIN_E_fp_unknown,
 				"chunk %02x%02x%02x%02x is nowhere to be "
@@ -329,7 +405,7 @@ int depot_locate(struct depot *d, const struct hint *hint,
 	look_in_memory(&l, fps, n, out);
 	if (!nr_missing(out, n))
 		return 0;
-	err = locate_missing(&l, hint, fps, n, out, diag);
+	err = locate_refreshed(&l, hint, fps, n, out, diag);
 	if (!err && depot_damage_any(&d->damage) && nr_missing(out, n)) {
 		l.damaged_too = true;
 		for (i = 0; i < n; i++) {
@@ -343,6 +419,59 @@ int depot_locate(struct depot *d, const struct hint *hint,
 			err = say_missing(&fps[i], &why, diag);
 	}
 	return err;
+}
+
+/* Ascending and without repetition; false if memory does not know one. */
+static bool known_containers(struct depot *d, const struct fp *fps, u32 n,
+			     u64 *out, u32 *nr_ret)
+{
+	struct dir_hit hits[CONTENT_INLINE_MAX];
+	struct place at[CONTENT_INLINE_MAX];
+	u32 i, k;
+	u64 c;
+
+	dircache_lookup(d->dirs, fps, n, hits);
+	if (nr_missing(hits, n) && index_lookup(d->index, fps, n, at, NULL))
+		return false;
+	*nr_ret = 0;
+	for (i = 0; i < n; i++) {
+		c = hits[i].container ? hits[i].container : at[i].container;
+		if (!c)
+			return false;
+		for (k = *nr_ret; k > 0 && out[k - 1] > c; k--)
+			;
+		if (k > 0 && out[k - 1] == c)
+			continue;
+		memmove(out + k + 1, out + k, (*nr_ret - k) * sizeof(*out));
+		out[k] = c;
+		(*nr_ret)++;
+	}
+	return true;
+}
+
+int depot_narrow_hint(struct depot *d, const struct fp *fps, u32 n,
+		      const struct hint *from, struct hint *to,
+		      struct akin_diag *diag)
+{
+	u64 known[CONTENT_INLINE_MAX], *p = NULL;
+	struct hint h = *from;
+
+	akin_assert(n <= CONTENT_INLINE_MAX);
+	if (h.nr > n && known_containers(d, fps, n, known, &h.nr)) {
+		h.containers = known;
+	} else {
+		h.nr = (u32)min_u64(from->nr, DEPOT_HINT_MAX);
+		h.containers = from->containers + (from->nr - h.nr);
+	}
+	if (h.nr) {
+		p = mem_dup(h.containers, h.nr * sizeof(*p));
+		if (!p)
+			return diag_set(diag, -AKIN_E_nomem, "hint");
+	}
+	mem_free(to->containers);
+	to->containers = p;
+	to->nr = h.nr;
+	return 0;
 }
 
 static int spot_in(const struct directory *dir, const struct dir_hit *at,
@@ -390,7 +519,8 @@ int depot_spot(struct depot *d, const struct dir_hit *at, const struct fp *fp,
 }
 
 /* Copy the stored hint of a piece out of its directory. */
-static int copy_hint(const struct directory *dir, int index, struct hint *out)
+static int copy_hint(const struct directory *dir, int index, struct hint *out,
+		     struct akin_diag *diag)
 {
 	const struct hint *h;
 
@@ -401,7 +531,7 @@ static int copy_hint(const struct directory *dir, int index, struct hint *out)
 	out->containers = mem_dup(h->containers,
 				  h->nr * sizeof(*h->containers));
 	if (!out->containers)
-		return -AKIN_E_nomem;
+		return diag_set(diag, -AKIN_E_nomem, "hint");
 	out->nr = h->nr;
 	return 0;
 }
@@ -426,14 +556,23 @@ int depot_read_piece(struct depot *d, struct decoder *dec, const struct fp *fp,
 		return err;
 	index = spot_in(container_directory(r), &at, fp, &spot);
 	err = index < 0 ? diag_set(diag, index, "metadata moved while read")
-			: copy_hint(container_directory(r), index, own_hint);
+			: copy_hint(container_directory(r), index, own_hint,
+				    diag);
 	dircache_put(d->dirs, at.container);
 	if (!err)
 		err = groupcache_get(d->groups, dec, at.container, spot.group,
 				     &g, diag);
 	if (err)
 		return err;
-	buf_put(bytes, g->raw + spot.raw_off, spot.len);
+	/* Unless the directory changed between the two looks at it. */
+	if (spot.raw_off + spot.len <= g->raw_len)
+		buf_put(bytes, g->raw + spot.raw_off, spot.len);
+	else
+		err = diag_set(diag, -AKIN_E_bad_length, "container %llu: "
+			       "group %u changed while it was read",
+			       (unsigned long long)at.container, spot.group);
 	groupcache_put(d->groups, g);
-	return buf_error(bytes);
+	if (!err && buf_error(bytes))
+		err = diag_set(diag, -AKIN_E_nomem, "metadata");
+	return err;
 }

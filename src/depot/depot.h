@@ -17,6 +17,7 @@
 #include "cache/groupcache.h"
 #include "chunk/chunk.h"
 #include "depot/depot_damage.h"
+#include "format/format_recipe.h"
 #include "format/format_super.h"
 #include "index/index.h"
 
@@ -30,6 +31,13 @@ struct depot {
 	struct groupcache *groups;
 	struct workers *workers;	/* contexts are struct decoder */
 	struct counters *counters;	/* borrowed; NULL: nobody counts */
+	/*
+	 * Others may have merged runs away since the index was opened. Brings
+	 * it up to date: 1 if there was news, 0 if not, or an error. Any
+	 * thread. NULL: there are no others.
+	 */
+	int (*refresh)(void *ctx, struct akin_diag *diag);
+	void *refresh_ctx;
 	/* Empty at first; filled by the opener before anything is looked up. */
 	struct depot_damage damage;
 };
@@ -67,11 +75,25 @@ int depot_find_again(struct depot *d, const struct fp *fp, struct dir_hit *out,
  * For readers: where are these chunks? Everything is tried. A damaged place is
  * the answer only if there is no other (depot_damage_has tells).
  * -AKIN_E_fp_unknown for the first one that is nowhere (its message names
- * directories that could not be read); the others are in *out all the same.
+ * directories that could not be read); another code if it may be somewhere, but
+ * that could not be looked at (memory, permissions, a failing disk). The others
+ * are in *out all the same.
  */
 int depot_locate(struct depot *d, const struct hint *hint,
 		 const struct fp *fps, u32 n, struct dir_hit *out,
 		 struct akin_diag *diag) __must_check;
+
+/*
+ * A hint shared by many, cut down to what these chunks (at most
+ * CONTENT_INLINE_MAX) need: by what memory knows of all of them, else to the
+ * newest DEPOT_HINT_MAX containers. So what is handed on from snapshot to
+ * snapshot does not grow with their number. Replaces *to, whose containers the
+ * caller owns.
+ */
+#define DEPOT_HINT_MAX 256
+int depot_narrow_hint(struct depot *d, const struct fp *fps, u32 n,
+		      const struct hint *from, struct hint *to,
+		      struct akin_diag *diag) __must_check;
 
 /* Group index and offset of a located chunk. Pins nothing. */
 struct chunk_spot {

@@ -62,6 +62,13 @@ int index_open(struct disk *meta, const struct index_options *opt,
 	       const struct index_run *runs, u32 nr_runs, struct index **out,
 	       struct akin_diag *diag) __must_check;
 void index_close(struct index *ix);
+/*
+ * The manifest as the catalog has it now: runs that others have added are used
+ * from now on; those that others have merged away are dropped when their files
+ * are gone. On failure some of the new ones may be missing.
+ */
+int index_set_runs(struct index *ix, const struct index_run *runs, u32 nr,
+		   struct akin_diag *diag) __must_check;
 
 /*
  * Probe the memory table, batched with prefetch. out[i].container = 0 where

@@ -8,7 +8,6 @@
  */
 #include <pthread.h>
 
-#include "base/check.h"
 #include "base/mem.h"
 #include "recipe/recipe_reader.h"
 #include "restore/fetcher.h"
@@ -213,14 +212,18 @@ static int emit_chunk(struct fetcher *f, struct item *it,
 	int err = 0;
 
 	wait_ready(f, g);
+	/* The directory promised it, if it was read twice as the same. */
+	if (!g->err && it->raw_off + it->len > g->data->raw_len)
+		g->err = diag_set(&g->diag, -AKIN_E_bad_length,
+				  "container %llu: group %u changed while it "
+				  "was read", (unsigned long long)g->container,
+				  g->index);
 	if (g->err) {
 		counters_add(f->depot->counters, chunks_damaged, 1);
 		return f->opt.data(f->opt.ctx, NULL, it->len * it->count,
 				   g->err, &g->diag, diag);
 	}
 	f->emitted += it->len * it->count;
-	/* The directory promised it; the group agreed with the directory. */
-	akin_assert(it->raw_off + it->len <= g->data->raw_len);
 	for (i = 0; !err && i < it->count; i++)
 		err = f->opt.data(f->opt.ctx, g->data->raw + it->raw_off,
 				  it->len, 0, NULL, diag);
@@ -402,9 +405,17 @@ static int locate(struct fetcher *f, const struct recipe_entry *e, u32 nr,
 	if (n == 0)
 		return 0;
 	err = depot_locate(f->depot, hint, f->fps, n, f->hits, why);
-	if (err && akin_error_class(err) != AKIN_CLASS_CORRUPT)
+	switch (akin_error_class(err)) {
+	case AKIN_CLASS_OK:
+	case AKIN_CLASS_CORRUPT:
+	case AKIN_CLASS_IO:
+	case AKIN_CLASS_ABSENT:
+	case AKIN_CLASS_DENIED:
+	case AKIN_CLASS_UNSUPPORTED:
+		return 0;	/* others may be whole */
+	default:
 		return diag_set(diag, err, "%s", why->text);
-	return 0;
+	}
 }
 
 static int push_leaf(struct fetcher *f, const struct recipe_entry *e, u32 nr,
@@ -455,6 +466,8 @@ int fetcher_content(struct fetcher *f, const struct content *ct,
 	}
 	recipe_reader_close(r);
 	/* The recipe itself is damaged: what is left of the file is missing. */
+	if (!why.code && more < 0)
+		diag_set(&why, more, "recipe: %s", akin_strerror(more));
 	if (!why.code && !err && more == 0 && len > 0)
 		diag_set(&why, -AKIN_E_bad_length,
 			 "the recipe ends before the content does");

@@ -38,7 +38,9 @@ struct akin_pool {
 	struct counters_file *counters_file;
 	struct counters *counters;	/* in it */
 	struct file *locks;	/* NULL on media that nobody can write */
+	u64 locked_session;	/* whose byte this handle holds, 0: none */
 	u64 txn;		/* transaction this handle has locked */
+	_Atomic u64 runs_txn;	/* the index knows the runs as of then */
 	struct decoder dec;	/* of the calling thread */
 	u64 reserve_session;	/* session that index runs are reserved for */
 	atomic_bool stop;
@@ -54,6 +56,10 @@ int store_init_on(struct disk *meta, struct disk *data,
 int store_open_on(struct disk *meta, struct disk *data,
 		  const struct akin_open_options *opt, struct akin_pool **out,
 		  struct akin_diag *diag) __must_check;
+
+/* The index as the catalog has it now: 1, or 0 if nothing was committed since
+ * the last time, or an error. */
+int store_refresh_index(void *pool, struct akin_diag *diag) __must_check;
 
 /* -AKIN_E_interrupted once akin_pool_stop was called. */
 int store_check_stop(struct akin_pool *p, struct akin_diag *diag) __must_check;

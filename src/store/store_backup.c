@@ -365,7 +365,10 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	if (!err)
 		err = catalog_reap_sessions(p->catalog, store_session_ended,
 					    p, &nr_reaped, diag);
+	/* What others have stored since the pool was opened is matched too. */
 	if (!err)
+		err = store_refresh_index(p, diag);
+	if (err >= 0)
 		err = open_parts(b, &sopt, diag);
 	return err;
 }

@@ -112,6 +112,7 @@ static int open_index(struct akin_pool *p, struct akin_diag *diag)
 {
 	struct index_options opt = { 0 };
 	struct run_list list = { 0 };
+	u64 txn = 0;
 	int err;
 
 	opt.pool = p->super.pool;
@@ -119,12 +120,36 @@ static int open_index(struct akin_pool *p, struct akin_diag *diag)
 	opt.reserve = reserve_runs;
 	opt.reserve_ctx = p;
 	opt.counters = p->counters;
-	err = catalog_each_run(p->catalog, add_run, &list, diag);
+	err = catalog_txn(p->catalog, &txn, diag);
+	atomic_store(&p->runs_txn, txn);
+	if (!err)
+		err = catalog_each_run(p->catalog, add_run, &list, diag);
 	if (!err)
 		err = index_open(p->meta, &opt, list.runs, list.nr, &p->index,
 				 diag);
 	mem_free(list.runs);
 	return err;
+}
+
+/* The number is read before the list: at worst the list is read again. */
+int store_refresh_index(void *pool, struct akin_diag *diag)
+{
+	struct akin_pool *p = pool;
+	struct run_list list = { 0 };
+	u64 txn;
+	int err;
+
+	err = catalog_txn(p->catalog, &txn, diag);
+	if (err || txn == atomic_load(&p->runs_txn))
+		return err;
+	err = catalog_each_run(p->catalog, add_run, &list, diag);
+	if (!err)
+		err = index_set_runs(p->index, list.runs, list.nr, diag);
+	mem_free(list.runs);
+	if (err)
+		return diag_said(diag, err);
+	atomic_store(&p->runs_txn, txn);
+	return 1;
 }
 
 static int open_depot(struct akin_pool *p, struct akin_diag *diag)
@@ -142,6 +167,8 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 		return err;
 	p->have_depot = true;
 	p->depot.index = p->index;
+	p->depot.refresh = store_refresh_index;
+	p->depot.refresh_ctx = p;
 	codec = depot_codec(&p->depot);
 	return decoder_init(&p->dec, &codec, diag);
 }

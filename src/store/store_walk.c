@@ -10,6 +10,9 @@
 #include "base/mem.h"
 #include "store/store_walk.h"
 
+/* Hints so small are handed on as they are: not worth a lookup. */
+#define KEEP_HINT 16
+
 /* One source failed; the walk goes on. @diag of class SOURCE is consumed. */
 static void warn_and_clear(struct walk *w, const char *path, int err,
 			   struct akin_diag *diag)
@@ -102,6 +105,27 @@ static int mark_node(struct walk *w, struct backup_token *t,
 	return ingest_mark(w->b->stream, MARK_NODE, t, diag);
 }
 
+/* A listing's hint is that of all its files; this one needs its own part. */
+static int keep_hint(struct walk *w, const struct walk_frame *f,
+		     struct hint *out, struct akin_diag *diag)
+{
+	const struct content *ct = &f->peek->content;
+	struct fp fps[CONTENT_INLINE_MAX];
+	u32 n = 0, i;
+
+	if (ct->kind == CONTENT_ROOT)
+		fps[n++] = ct->root;
+	for (i = 0; ct->kind == CONTENT_ENTRIES && i < ct->nr; i++) {
+		if (ct->entries[i].type == RECIPE_CHUNK ||
+		    ct->entries[i].type == RECIPE_REPEAT)
+			fps[n++] = ct->entries[i].fp;
+	}
+	if (f->peek_hint->nr <= KEEP_HINT)
+		return store_copy_hint(f->peek_hint, out, diag);
+	return depot_narrow_hint(&w->b->p->depot, fps, n, f->peek_hint, out,
+				 diag);
+}
+
 /* The parent's node as it is: nothing of the file changed. */
 static int keep(struct walk *w, const struct walk_frame *f, u64 dev,
 		struct akin_diag *diag)
@@ -113,7 +137,7 @@ static int keep(struct walk *w, const struct walk_frame *f, u64 dev,
 		return -AKIN_E_nomem;
 	err = store_clone_node(f->peek, &t->node, diag);
 	if (!err)
-		err = store_copy_hint(f->peek_hint, &t->hint, diag);
+		err = keep_hint(w, f, &t->hint, diag);
 	if (err) {
 		backup_token_free(t);
 		return err;
@@ -490,8 +514,9 @@ static int next_listed(struct walk *w, struct walk_frame *f,
 
 	more = source_dir_next(f->dir, &name, &type, &why);
 	if (more < 0) {
-		err = settle(w, NULL, more, &why, diag);
-		return err ? err : 0;
+		if (f->token)
+			f->token->node.flags |= NODE_UNREADABLE;
+		return settle(w, NULL, more, &why, diag);
 	}
 	if (more == 0)
 		return 0;
