@@ -430,8 +430,9 @@ static void stop_progress(struct backup *b)
 
 static void release(struct backup *b)
 {
-	if (b->session)
-		store_unlock_session(b->p, session_number(b->session));
+	/* Also one that was locked and then failed to begin. */
+	if (b->p->locked_session)
+		store_unlock_session(b->p, b->p->locked_session);
 	session_free(b->session);
 	store_return_stream_memory(b->p);
 	tree_builder_free(b->tree);

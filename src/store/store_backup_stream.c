@@ -26,6 +26,9 @@ static int read_all(struct backup *b,
 					akin_strerror((int)n));
 		if (n == 0)
 			return 0;
+		if ((size_t)n > cap)
+			return diag_set(diag, -AKIN_E_usage, "the reader "
+					"returned more than it was asked for");
 		ingest_filled(b->stream, (size_t)n);
 		err = backup_pace(b, (u64)n, diag);
 		if (err)

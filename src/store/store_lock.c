@@ -38,9 +38,13 @@ int store_lock_session(void *pool, u64 number, u64 txn,
 		       struct akin_diag *diag)
 {
 	struct akin_pool *p = pool;
+	int err;
 
-	return file_lock(p->locks, DISK_LOCK_WRITE, SESSION_BASE + number, 1,
-			 diag);
+	err = file_lock(p->locks, DISK_LOCK_WRITE, SESSION_BASE + number, 1,
+			diag);
+	if (!err)
+		p->locked_session = number;
+	return err;
 }
 
 void store_unlock_session(struct akin_pool *p, u64 number)
@@ -48,6 +52,7 @@ void store_unlock_session(struct akin_pool *p, u64 number)
 	/* Held until the file is closed, if this fails. */
 	ignore_result(file_lock(p->locks, DISK_LOCK_NONE,
 				SESSION_BASE + number, 1, NULL));
+	p->locked_session = 0;
 }
 
 int store_session_ended(void *pool, u64 number)

@@ -193,9 +193,8 @@ int akin_snapshot_list(struct akin_pool *p, uint64_t number, const char *path,
 	if (err)
 		return err;
 	err = store_lookup(p, &s, path, &n, &hint, diag);
-	snapshot_release(&s);
 	if (err)
-		return err;
+		goto out;
 	store_node_export(&n, base, &out);
 	err = fn(ctx, &out);
 	if (!err && n.type == NODE_DIR)
@@ -203,6 +202,8 @@ int akin_snapshot_list(struct akin_pool *p, uint64_t number, const char *path,
 				ctx, diag);
 	node_release(&n);
 	mem_free(hint.containers);
+out:
+	snapshot_release(&s);	/* the root's content borrows from it */
 	return err;
 }
 

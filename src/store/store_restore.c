@@ -15,7 +15,9 @@
 #include "store/store_restore.h"
 
 enum restore_mark { MARK_ENTER = 1, MARK_LEAVE, MARK_BEGIN, MARK_END,
-		    MARK_SPECIAL, MARK_KEEP };
+		    MARK_SPECIAL, MARK_KEEP,
+		    MARK_KEEP_REST,	/* without a token */
+};
 
 struct restore_token {
 	struct node node;
@@ -172,13 +174,17 @@ static int on_mark(void *ctx, int what, void *token, struct akin_diag *diag)
 		if (!r->dead_depth)
 			err = target_keep(r->target, t->node.name, &why);
 		break;
+	case MARK_KEEP_REST:
+		if (!r->dead_depth)
+			target_keep_rest(r->target);
+		break;
 	default:
 		if (!r->dead_depth)
 			err = target_special(r->target, &t->node, &why);
 		r->result.total.others++;
 		break;
 	}
-	err = settle(r, t->path, err, &why, diag);
+	err = settle(r, t ? t->path : "", err, &why, diag);
 	token_free(t);
 	report(r, false);
 	return err ? err : store_check_stop(r->p, diag);
@@ -199,7 +205,7 @@ static int on_data(void *ctx, const u8 *data, u64 len, int err,
 	struct restore *r = ctx;
 
 	if (r->file_state != FILE_OPEN || r->action == TARGET_SKIP)
-		return 0;
+		return store_check_stop(r->p, diag);
 	if (err)
 		return file_failed(r, err, why, diag);
 	err = target_file_data(r->target, r->off, data, (size_t)len, &own);
@@ -288,8 +294,10 @@ static int push_dirs(struct restore *r, struct open_dir *d,
 		/* the outermost first; chains of unpushed ones are short */
 		for (below = d; below->up && !below->up->pushed;)
 			below = below->up;
+		/* What a backup could not list is not absent. */
 		err = push_mark(r, MARK_ENTER, &below->node, below->path,
-				r->includes != NULL, diag);
+				r->includes ||
+				(below->node.flags & NODE_UNREADABLE), diag);
 		if (err)
 			return err;
 		below->pushed = true;
@@ -372,12 +380,25 @@ static int visit(struct restore *r, struct tree_walk *w,
 	return push_mark(r, MARK_SPECIAL, s->node, s->path, false, diag);
 }
 
+/* A listing is damaged: what it still had is lost, but not to be deleted. */
+static int leave_damaged(struct restore *r, int code,
+			 const struct akin_diag *why, struct akin_diag *diag)
+{
+	const char *path = r->dirs ? r->dirs->path : "/";
+	int err;
+
+	err = settle(r, path, code, why, diag);
+	if (!err && (!r->dirs || r->dirs->pushed))
+		err = fetcher_mark(r->fetcher, MARK_KEEP_REST, NULL, diag);
+	return err ? err : leave_dir(r, diag);
+}
+
 static int walk_tree(struct restore *r, const struct content *listing,
 		     const struct hint *hint, const char *base,
 		     struct akin_diag *diag)
 {
 	struct akin_diag why = { 0 };
-	struct tree_walk *w;
+	struct tree_walk *w = NULL;
 	struct tree_step s;
 	int err, more;
 
@@ -388,10 +409,7 @@ static int walk_tree(struct restore *r, const struct content *listing,
 		if (more == 0)
 			break;
 		if (more < 0) {
-			/* A listing is damaged: what it still had is lost. */
-			err = settle(r, base, more, &why, diag);
-			if (!err)
-				err = leave_dir(r, diag);
+			err = leave_damaged(r, more, &why, diag);
 			diag_clear(&why);
 		} else if (s.event == TREE_LEAVE) {
 			err = leave_dir(r, diag);

@@ -163,7 +163,7 @@ static int check_tree(struct verify *v, const struct node *root,
 		      struct akin_diag *diag)
 {
 	struct restore *r = v->r;
-	struct tree_walk *w;
+	struct tree_walk *w = NULL;
 	struct tree_step s;
 	int err, got;
 	bool dir;

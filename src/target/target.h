@@ -137,6 +137,9 @@ int target_dir_end(struct target *t, const struct node *n,
 /* The snapshot has @name here but it is not restored: nor is it deleted. */
 int target_keep(struct target *t, const char *name,
 		struct akin_diag *diag) __must_check;
+/* What else the snapshot has in this directory cannot be known: nothing more
+ * is deleted from it. */
+void target_keep_rest(struct target *t);
 
 /*
  * NODE_FILE and NODE_STREAM. After success call target_file_end or

@@ -222,6 +222,11 @@ int target_keep(struct target *t, const char *name, struct akin_diag *diag)
 	return target_name(t, name, diag);
 }
 
+void target_keep_rest(struct target *t)
+{
+	target_top(t)->pending = NULL;
+}
+
 int target_lookup(struct target *t, const char *name, struct stat *st,
 		  struct akin_diag *diag)
 {
