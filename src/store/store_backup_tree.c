@@ -216,6 +216,9 @@ static int find_parent(struct walk *w, const char *const *paths,
 	/* The best guess of what there is to do, for the ETA. */
 	b->files_total = w->parent.counts.files;
 	b->bytes_total = w->parent.counts.bytes;
+	/* Nothing has been looked up yet: damage may still be entered. */
+	if (!b->opt->force)
+		return store_soundness_new(b->p, &b->p->dec, &w->sound, diag);
 	return 0;
 }
 
@@ -268,4 +271,5 @@ void walk_release(struct walk *w)
 	pattern_set_free(w->excludes);
 	source_walk_free(w->source);
 	snapshot_release(&w->parent);
+	store_soundness_free(w->sound);
 }

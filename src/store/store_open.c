@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "store/store.h"
+#include "store/store_sound.h"
 
 static int open_disk(const struct akin_open_options *opt, const char *name,
 		     const char *dir, const char *label, struct disk **out,
@@ -191,6 +192,8 @@ static int open_parts(struct akin_pool *p, const struct akin_open_options *opt,
 		err = open_index(p, diag);
 	if (!err)
 		err = open_depot(p, diag);
+	if (!err)
+		err = store_damage_load(p, diag);
 	return err;
 }
 

@@ -424,7 +424,9 @@ static int add_entry(struct walk *w, const char *name, struct backup_token *t,
 	u64 dev = t->node.dev;
 	int err;
 
-	if (old && is_unchanged(old, &t->node)) {
+	if (old && is_unchanged(old, &t->node) &&
+	    store_content_is_sound(w->sound, &old->content,
+				   w->top->peek_hint)) {
 		backup_token_free(t);
 		return keep(w, w->top, dev, diag);
 	}

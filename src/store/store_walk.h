@@ -9,6 +9,7 @@
 #include "source/source.h"
 #include "source/source_pattern.h"
 #include "store/store_backup.h"
+#include "store/store_sound.h"
 #include "tree/tree_reader.h"
 
 /* What was asked for, as components; sorted so that each directory's names
@@ -44,6 +45,7 @@ struct walk {
 	struct walk_frame *top;
 	struct snapshot parent;
 	bool have_parent;
+	struct store_soundness *sound;	/* with a parent, unless forced */
 	u64 pool_dev[2], pool_ino[2];	/* never backed up into itself */
 };
 

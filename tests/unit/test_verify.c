@@ -616,6 +616,39 @@ static void test_soundness(void **state)
 	snapshot_release(&s);
 }
 
+/* An unchanged file whose data is known to be damaged, or is missing, is read
+ * again without being told to. */
+static void test_unchanged_is_read_again(void **state)
+{
+	struct poolfix *fx = *state;
+	struct catalog_container row;
+	char name[128], path[256];
+	u64 old;
+
+	fill(fx);
+	old = poolfix_backup(fx, false);
+	row = poolfix_container(fx, CONTAINER_DATA, 0);
+	poolfix_container_name(row.number, name);
+	poolfix_flip(fx, name, CONTAINER_HEADER_BYTES + 5000);
+	poolfix_reopen(fx, false);
+	poolfix_check(fx, &full);
+	assert_int_equal(fx->result.files_damaged, 1);
+	poolfix_reopen(fx, false);
+	poolfix_backup(fx, false);
+	OK(poolfix_read(fx, old, "a", 1, BIG));
+
+	poolfix_path(fx, name, path);
+	OK(unlink(path));
+	poolfix_reopen(fx, false);
+	assert_int_equal(poolfix_read(fx, old, "a", 1, BIG),
+			 -AKIN_E_fp_unknown);
+	poolfix_reopen(fx, false);
+	poolfix_backup(fx, false);
+	poolfix_reopen(fx, false);
+	OK(poolfix_read(fx, old, "a", 1, BIG));
+	OK(poolfix_read(fx, old, "b", 2, BIG));
+}
+
 static void test_damage_set(void **state)
 {
 	struct depot_damage d = { 0 };
@@ -736,6 +769,7 @@ int main(void)
 		T(test_orphans),
 		T(test_lost_container_heals),
 		T(test_damaged_group_heals),
+		T(test_unchanged_is_read_again),
 		T(test_soundness),
 		T(test_stopped),
 		T(test_no_memory),
