@@ -15,6 +15,8 @@
 /* Items ahead at most: what small files bring besides bytes. */
 #define RING_ITEMS 4096
 #define NR_BUCKETS 512
+/* Copies of one chunk looked for when the first cannot be read. */
+#define COPIES_TRIED 4
 /* Emitted before the pool's counters hear of it. */
 #define TELL_BYTES MiB
 
@@ -39,7 +41,9 @@ struct item {
 	u8 type;
 	int what;		/* MARK */
 	u64 len, count;		/* CHUNK: count repetitions */
-	u32 raw_off;
+	u32 raw_off, entry;	/* CHUNK: of the whole chunk */
+	u32 skip;		/* bytes of it before the part that is wanted */
+	struct fp fp;		/* CHUNK: to find another copy */
 	struct wanted_group *group;
 	void *token;		/* MARK */
 	u8 *bytes;		/* INLINE, owned */
@@ -204,30 +208,80 @@ void fetcher_free(struct fetcher *f)
 	mem_free(f);
 }
 
+static int emit_bytes(struct fetcher *f, const struct item *it, const u8 *bytes,
+		      struct akin_diag *diag)
+{
+	u64 i;
+	int err = 0;
+
+	f->emitted += it->len * it->count;
+	for (i = 0; !err && i < it->count; i++)
+		err = f->opt.data(f->opt.ctx, bytes, it->len, 0, NULL, diag);
+	return err;
+}
+
+/*
+ * A copy of the chunk that can be read, in place of one that could not: pinned
+ * group and its spot, or NULL. What is damaged is remembered for as long as
+ * the pool is open, so that locating it prefers the others.
+ */
+static const struct group_data *find_copy(struct fetcher *f,
+					  const struct item *it,
+					  struct chunk_spot *spot)
+{
+	struct place bad = { it->group->container, it->entry };
+	const struct group_data *data;
+	struct dir_hit at;
+	int i;
+
+	for (i = 0; i < COPIES_TRIED; i++) {
+		if (depot_damage_add(&f->depot->damage, &bad, NULL) ||
+		    depot_locate(f->depot, NULL, &it->fp, 1, &at, NULL) ||
+		    depot_damage_has(&f->depot->damage, at.container,
+				     at.entry) ||
+		    depot_spot(f->depot, &at, &it->fp, spot, NULL))
+			return NULL;
+		if (!groupcache_get(f->depot->groups, f->dec, at.container,
+				    spot->group, &data, NULL))
+			return data;
+		bad.container = at.container;
+		bad.entry = at.entry;
+	}
+	return NULL;
+}
+
+static int emit_copy(struct fetcher *f, struct item *it,
+		     struct akin_diag *diag)
+{
+	const struct group_data *data;
+	struct chunk_spot spot;
+	int err;
+
+	counters_add(f->depot->counters, chunks_damaged, 1);
+	data = find_copy(f, it, &spot);
+	if (!data)
+		return f->opt.data(f->opt.ctx, NULL, it->len * it->count,
+				   it->group->err, &it->group->diag, diag);
+	err = emit_bytes(f, it, data->raw + spot.raw_off + it->skip, diag);
+	groupcache_put(f->depot->groups, data);
+	return err;
+}
+
 static int emit_chunk(struct fetcher *f, struct item *it,
 		      struct akin_diag *diag)
 {
 	struct wanted_group *g = it->group;
-	u64 i;
-	int err = 0;
 
 	wait_ready(f, g);
 	/* The directory promised it, if it was read twice as the same. */
-	if (!g->err && it->raw_off + it->len > g->data->raw_len)
+	if (!g->err && it->raw_off + it->skip + it->len > g->data->raw_len)
 		g->err = diag_set(&g->diag, -AKIN_E_bad_length,
 				  "container %llu: group %u changed while it "
 				  "was read", (unsigned long long)g->container,
 				  g->index);
-	if (g->err) {
-		counters_add(f->depot->counters, chunks_damaged, 1);
-		return f->opt.data(f->opt.ctx, NULL, it->len * it->count,
-				   g->err, &g->diag, diag);
-	}
-	f->emitted += it->len * it->count;
-	for (i = 0; !err && i < it->count; i++)
-		err = f->opt.data(f->opt.ctx, g->data->raw + it->raw_off,
-				  it->len, 0, NULL, diag);
-	return err;
+	if (g->err)
+		return emit_copy(f, it, diag);
+	return emit_bytes(f, it, g->data->raw + it->raw_off + it->skip, diag);
 }
 
 static int emit_first(struct fetcher *f, struct akin_diag *diag)
@@ -345,9 +399,11 @@ static int push_chunk(struct fetcher *f, const struct recipe_entry *e,
 	if (err)
 		return err;
 	it.raw_off = spot.raw_off;
+	it.entry = at->entry;
+	it.fp = e->fp;
 	if (skip || left < recipe_entry_bytes(e)) {
 		/* A part of one repetition; the caller comes back for more. */
-		it.raw_off += (u32)(skip % e->len);
+		it.skip = (u32)(skip % e->len);
 		it.len = min_u64(left, e->len - skip % e->len);
 		it.count = 1;
 	}
