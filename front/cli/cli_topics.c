@@ -17,6 +17,7 @@ static void exit_table(struct cli_str *out)
 static const struct cli_example variables[] = {
 	{ "AKIN_CONFIG", "configuration file, instead of the usual two; empty: "
 	  "none" },
+	{ "AKIN_COUNTERS", "directory of the counters that others can read" },
 	{ "AKIN_CPU", "use no more than portable, ssse3, avx2, avx512 or neon" },
 	{ "AKIN_IO", "'plain' keeps away from io_uring" },
 	{ "XDG_CONFIG_HOME", "where the user's configuration lies (~/.config)" },

@@ -4,7 +4,7 @@
  * open pool, in a directory of the user's on a file system in memory.
  *
  * Where: /run/akin for root; $XDG_RUNTIME_DIR/akin for others; else
- * /dev/shm/akin-UID. AKIN_COUNTERS_DIR in the environment, an absolute path,
+ * /dev/shm/akin-UID. AKIN_COUNTERS in the environment, an absolute path,
  * stands for all of these, to write and to look in.
  *
  * A file is named by its process (number, start time, PID namespace) and

@@ -53,7 +53,7 @@ static_assert(sizeof(struct counters_image) <= COUNTERS_FILE_BYTES,
 
 /* counters_name.c */
 
-/* AKIN_COUNTERS_DIR, if it can be used; NULL otherwise. */
+/* AKIN_COUNTERS, if it can be used; NULL otherwise. */
 const char *counters_dir_given(void);
 /* "@dir/@name"; false if it is too long or @dir is not absolute. */
 bool counters_dir_below(const char *dir, const char *name,

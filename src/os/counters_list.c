@@ -103,13 +103,13 @@ static void fill_command(const struct counters_header *h,
 	/* The kernel knows better, where it tells. */
 	n = counters_proc_read(h->name.pid, "cmdline", out->command,
 			       sizeof(out->command));
-	if (n <= 0) {
-		static_assert(sizeof(out->command) > sizeof(h->command),
-			      "with a zero behind it");
-		n = (long)strnlen(h->command, sizeof(h->command));
-		memcpy(out->command, h->command, (size_t)n);
-	}
-	clean_command(out->command, (size_t)n);
+	clean_command(out->command, n > 0 ? (size_t)n : 0);
+	if (out->command[0])
+		return;
+	static_assert(sizeof(out->command) > sizeof(h->command),
+		      "with a zero behind it");
+	memcpy(out->command, h->command, sizeof(h->command));
+	clean_command(out->command, strnlen(h->command, sizeof(h->command)));
 }
 
 static bool believe(const u8 *bytes, const struct counters_name *name, u32 uid,

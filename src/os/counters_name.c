@@ -13,7 +13,7 @@
 
 const char *counters_dir_given(void)
 {
-	const char *s = secure_getenv("AKIN_COUNTERS_DIR");
+	const char *s = secure_getenv("AKIN_COUNTERS");
 
 	return s && s[0] == '/' && strlen(s) < COUNTERS_DIR_MAX ? s : NULL;
 }

@@ -14,7 +14,7 @@ set -eEuo pipefail
 : "${AKIN:?names the program to test}"
 AKIN=$(realpath "$AKIN")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-unset AKIN_POOL AKIN_MEMORY AKIN_THREADS AKIN_CPU AKIN_IO XDG_CONFIG_HOME
+unset AKIN_POOL AKIN_MEMORY AKIN_THREADS AKIN_COUNTERS AKIN_CPU AKIN_IO XDG_CONFIG_HOME
 export AKIN_CONFIG='' LC_ALL=C TZ=UTC
 umask 022
 exec </dev/null
