@@ -44,8 +44,9 @@ tsan:
 crash: all
 	@meson test -C $(B) --print-errorlogs --suite crash
 
+# BENCH: options of scripts/bench; AKIN_BENCH_DATA: series of versions.
 bench: all
-	@bench/run $(B)/front/cli/akin
+	@scripts/bench $(BENCH) $(B)
 
 # Manual pages and completions, made by the program from its own table.
 docs: all

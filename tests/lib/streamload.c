@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -150,8 +151,8 @@ static int begin(struct akin_pool *p, struct session **out,
 				       .lock_ctx = p };
 	int err;
 
-	strcpy(opt.info.host, "load");
-	strcpy(opt.info.command, "load");
+	snprintf(opt.info.host, sizeof(opt.info.host), "load");
+	snprintf(opt.info.command, sizeof(opt.info.command), "load");
 	opt.info.pid = (u32)getpid();
 	opt.memory_bytes = store_take_stream_memory(p);
 	err = session_begin(&p->depot, p->catalog, &opt, out, diag);

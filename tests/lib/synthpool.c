@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,8 +118,8 @@ static int fill(struct akin_pool *p, u64 nr, struct akin_diag *diag)
 	struct filler f = { .p = p };
 	int err;
 
-	strcpy(f.info.host, "synthetic");
-	strcpy(f.info.command, "synthetic");
+	snprintf(f.info.host, sizeof(f.info.host), "synthetic");
+	snprintf(f.info.command, sizeof(f.info.command), "synthetic");
 	f.info.pid = (u32)getpid();
 	err = catalog_session_begin(p->catalog, &f.info, store_lock_session, p,
 				    &f.info, diag);

@@ -197,8 +197,10 @@ static int setup(void **state)
 {
 	struct setup *s = calloc(1, sizeof(*s));
 
-	strcpy(s->dir, "/tmp/akin-memory-XXXXXX");
-	if (!s || !mkdtemp(s->dir))
+	if (!s)
+		return -1;
+	snprintf(s->dir, sizeof(s->dir), "/tmp/akin-memory-XXXXXX");
+	if (!mkdtemp(s->dir))
 		return -1;
 	snprintf(s->pool, sizeof(s->pool), "%s/pool", s->dir);
 	snprintf(s->tree, sizeof(s->tree), "%s/tree", s->dir);

@@ -30,6 +30,10 @@ int bench_streams_child(const struct bench_options *opt);
 int bench_index_child(const struct bench_options *opt);
 int bench_nothing(const struct bench_options *opt);
 
+/* For scripts/bench; with the verb's name as argv[0]. */
+int bench_time(int argc, char **argv);
+int bench_files(int argc, char **argv);
+
 /* bench_util.c */
 int bench_fail(const char *what, const struct akin_diag *diag);
 /* 64M and the like; false: no number. */

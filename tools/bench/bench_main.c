@@ -16,6 +16,9 @@ static const char usage[] =
 "  streams [N]...       N streams at once into one session (default 1 2 8 64)\n"
 "  index [N]            start of a backup and of a restore in a pool whose\n"
 "                       index holds N fingerprints (default 100M, 2 GB of disk)\n"
+"  time FILE COMMAND    run COMMAND; its wall, user and system seconds, peak KiB\n"
+"                       and exit status go into FILE\n"
+"  files DIR N          make DIR with N small files\n"
 "\n"
 "  --bytes N            of each stream (default 256M)\n"
 "  --memory N           --memory of the pools (default 128M; index: 64M, 128M)\n"
@@ -93,6 +96,10 @@ int main(int argc, char **argv)
 	struct bench_options opt = { 0 };
 	size_t i;
 
+	if (argc > 1 && strcmp(argv[1], "time") == 0)
+		return bench_time(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "files") == 0)
+		return bench_files(argc - 1, argv + 1);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	akin_prepare_process();
 	for (i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++) {
