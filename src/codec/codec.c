@@ -216,17 +216,20 @@ static bool probe_worthwhile(const u8 *data, size_t n)
 	return false;
 }
 
-int codec_compress(struct codec_ctx *ctx, const void *data, size_t n, u8 *out,
-		   size_t *len_ret, u8 *id_ret, struct akin_diag *diag)
+int codec_compress(struct codec_ctx *ctx, enum codec_gain gain,
+		   const void *data, size_t n, u8 *out, size_t *len_ret,
+		   u8 *id_ret, struct akin_diag *diag)
 {
 	const struct codec_ops *ops = &codec_table[ctx->choice.id];
 	long r = 0;
 
 	*id_ret = CODEC_NONE;
 	*len_ret = 0;
-	if (!ops->compress || n < 32 || !probe_worthwhile(data, n))
+	if (!ops->compress || n < 32 ||
+	    (gain == CODEC_GAIN_EIGHTH && !probe_worthwhile(data, n)))
 		return 0;
-	r = ops->compress(ctx, data, n, out, n - n / 8);
+	r = ops->compress(ctx, data, n, out,
+			  gain == CODEC_GAIN_ANY ? n - 1 : n - n / 8);
 	if (r < 0)
 		return diag_set(diag, (int)r, "compressing %zu bytes", n);
 	if (r > 0) {

@@ -2,9 +2,9 @@
 /*
  * Compression codecs by name.
  *
- * A codec compresses one group at a time. What does not shrink by an eighth is
- * stored raw (CODEC_NONE), so a compressed payload is always shorter than its
- * raw bytes. Ids are on disk (docs/format/container.md).
+ * A codec compresses one group at a time. What does not shrink enough is stored
+ * raw (CODEC_NONE), so a compressed payload is always shorter than its raw
+ * bytes. Ids are on disk (docs/format/container.md).
  *
  * Thread safety: a context belongs to one thread at a time.
  */
@@ -41,13 +41,20 @@ void codec_ctx_free(struct codec_ctx *ctx);
 
 /* Bytes a compressed group may need while it is being made. */
 size_t codec_bound(size_t raw_len);
+/* How much a group must shrink to be stored compressed. */
+enum codec_gain {
+	CODEC_GAIN_EIGHTH,	/* data: decoding costs time; probed before */
+	CODEC_GAIN_ANY,		/* metadata: mostly fingerprints, small */
+};
+
 /*
  * Compress @n bytes into @out (at least codec_bound(n) bytes). *id_ret is the
  * codec used: CODEC_NONE means nothing was written and the raw bytes are to be
  * stored.
  */
-int codec_compress(struct codec_ctx *ctx, const void *data, size_t n, u8 *out,
-		   size_t *len_ret, u8 *id_ret, struct akin_diag *diag)
+int codec_compress(struct codec_ctx *ctx, enum codec_gain gain,
+		   const void *data, size_t n, u8 *out, size_t *len_ret,
+		   u8 *id_ret, struct akin_diag *diag)
 	__must_check;
 /*
  * Exactly @raw_len bytes come out, or -AKIN_E_bad_data; the input is hostile.

@@ -281,6 +281,12 @@ void session_finish_container(struct session_container *sc)
 	container_writer_finish(sc->writer);
 }
 
+static enum codec_gain gain_of(const struct session_container *sc)
+{
+	return container_writer_kind(sc->writer) == CONTAINER_METADATA ?
+		       CODEC_GAIN_ANY : CODEC_GAIN_EIGHTH;
+}
+
 /* Worker thread: compress, encode, hand in. */
 static void compress_one(struct work *work, void *thread_ctx)
 {
@@ -295,8 +301,9 @@ static void compress_one(struct work *work, void *thread_ctx)
 	int err;
 
 	out = session_get_buffer(s);
-	err = out ? codec_compress(dec->codec, j->raw, j->g.raw_len, out, &len,
-				   &j->g.codec_id, &diag)
+	err = out ? codec_compress(dec->codec, gain_of(j->sc), j->raw,
+				   j->g.raw_len, out, &len, &j->g.codec_id,
+				   &diag)
 		  : -AKIN_E_nomem;
 	if (j->g.codec_id != CODEC_NONE)
 		payload = out;

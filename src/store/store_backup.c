@@ -414,10 +414,13 @@ static int commit(struct backup *b, struct ingest_counts *counts,
 	b->snap.root_hint = b->root_hint.hint;
 	err = session_commit(b->session, &b->snap, diag);
 	memset(&b->snap.root_hint, 0, sizeof(b->snap.root_hint));
-	if (!err)
-		/* The snapshot is safe; the next backup tries again. */
-		ignore_result(session_merge_runs(b->session, NULL));
-	return err;
+	if (err)
+		return err;
+	/* The session has ended: merged runs are nobody's. The snapshot is
+	 * safe; if this fails, the next backup tries again. */
+	b->p->reserve_session = 0;
+	ignore_result(session_merge_runs(b->session, NULL));
+	return 0;
 }
 
 static void stop_progress(struct backup *b)

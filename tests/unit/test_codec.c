@@ -32,7 +32,7 @@ static void roundtrip(const char *name, const u8 *data, size_t n,
 
 	assert_int_equal(codec_parse(name, &c, NULL), 0);
 	assert_int_equal(codec_ctx_new(&c, &ctx, NULL), 0);
-	assert_int_equal(codec_compress(ctx, data, n, out, &len, &id, NULL),
+	assert_int_equal(codec_compress(ctx, CODEC_GAIN_EIGHTH, data, n, out, &len, &id, NULL),
 			 0);
 	assert_int_equal(id, expect_id);
 	if (id != CODEC_NONE) {
