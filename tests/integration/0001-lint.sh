@@ -44,7 +44,11 @@ plant front/cli/cli.c '#include "akin/akin.h"\n'
 lints layers
 rm front/cli/cli.c
 
-{ printf '%s\nint f(void)\n{\n' "$head"; yes '	;' | head -n 81 || :; echo '}'; } >src/os/long.c
+{
+	printf '%s\nint f(void)\n{\n' "$head"
+	yes '	;' | head -n 81 || :
+	echo '}'
+} >src/os/long.c
 finds limits 'function src/os/long.c f has 81'
 echo 'function src/os/long.c f 85' >scripts/limits.allow
 finds limits 'fell to 81'
@@ -73,7 +77,14 @@ for call in 'strcpy(a, b)' 'printf("x")' 'x = malloc(3)' 'abort()' 'free(p)' \
 	finds banned 'src/os/b.c:4'
 done
 # Not what only looks like it.
-plant src/os/b.c '/* free(p) */\nvoid f(struct o *o)\n{\n\to->ops->free(o);\n\tmem_free(o);\n\tlog("exit(1)");\n}\n'
+plant src/os/b.c '/* free(p) */
+void f(struct o *o)
+{
+	o->ops->free(o);
+	mem_free(o);
+	log("exit(1)");
+}
+'
 lints banned
 rm src/os/b.c
 

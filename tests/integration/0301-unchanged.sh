@@ -41,5 +41,5 @@ assert_summary files=6 files_unchanged=0 bytes_new=0 parent=null
 assert_eq snapshots "$(nr_snapshots)" 7
 
 # Each restores to what it was.
-restore latest --target "$dst"
-assert_same_tree "$src" "$dst$src"
+restore "latest:$src" --target "$dst"
+assert_same_tree "$src" "$dst"

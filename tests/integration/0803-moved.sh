@@ -22,10 +22,10 @@ for stdin in closed pipe; do
 	expect 0 timeout 60 "$AKIN" -p "$pool" check --read-data
 done
 rm -rf "$dst"
-restore latest --target "$dst"
-assert_same_tree "$src" "$dst$src"
+restore "latest:$src" --target "$dst"
+assert_same_tree "$src" "$dst"
 expect 2 timeout 60 "$AKIN" -p "$pool" backup --stdin x <&-
 # Standard output and error closed: nothing written to a file of ours instead.
 "$AKIN" -p "$pool" backup "$src" >&- 2>&- || :
-restore latest --target "$tmp/again"
-assert_same_tree "$src" "$tmp/again$src"
+restore "latest:$src" --target "$tmp/again"
+assert_same_tree "$src" "$tmp/again"

@@ -15,8 +15,8 @@ for memory in 128 64; do
 	assert_summary bytes=400000000
 	assert_between "KiB of a backup in ${memory}M" "$kib" 1000 $((memory * 1024))
 	peak 0 "$AKIN" -p "$pool" --memory ${memory}M --threads 2 restore --json \
-		latest --target "$tmp/dst$memory"
+		"latest:$src" --target "$tmp/dst$memory"
 	assert_between "KiB of a restore in ${memory}M" "$kib" 1000 $((memory * 1024))
-	cmp "$src/noise" "$tmp/dst$memory$src/noise"
+	cmp "$src/noise" "$tmp/dst$memory/noise"
 	rm -r "$tmp/dst$memory"
 done

@@ -40,7 +40,7 @@ static int on_diff(void *ctx, enum akin_diff_kind kind,
 		return 0;
 	snprintf(line, sizeof(line), "%c %s\n", kind, n->path + strlen(base));
 	assert_true(strlen(l->text) + strlen(line) < sizeof(l->text));
-	strcat(l->text, line);
+	memcpy(l->text + strlen(l->text), line, strlen(line) + 1);
 	return ++l->nr == l->stop_after ? -AKIN_E_interrupted : 0;
 }
 
