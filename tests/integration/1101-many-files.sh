@@ -3,6 +3,7 @@
 # Memory stays within the contract whatever the shape of the input: 200,000
 # empty files in one directory. (1102-million-files_slow.sh has more of them.)
 . "$(dirname "$0")/functions.sh"
+requires_own_memory
 
 n=${NR_FILES:-200000}
 mkdir "$src"

@@ -3,6 +3,7 @@
 # Memory stays within the contract whatever the amount of data: noise, zeros,
 # many small files, and a pool made with the slowest codec.
 . "$(dirname "$0")/functions.sh"
+requires_own_memory
 
 mkdir "$src"
 noise 150000000 >"$src/noise"

@@ -88,6 +88,11 @@ requires_command() {
 	done
 }
 
+# Sanitizers take memory of their own.
+requires_own_memory() {
+	[ "${AKIN_SANITIZER:-none}" = none ] || skip "built with a sanitizer"
+}
+
 # May we mount here? Containers often may not.
 requires_mount() {
 	requires_root
