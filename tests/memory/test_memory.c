@@ -295,6 +295,8 @@ static void test_large_index(void **state)
 	assert_int_equal((u64)child_value(&s->child, "same"), 1);
 	/* All of it is new: the synthetic chunks match nothing. */
 	assert_true(child_value(&s->child, "new") > (double)(n / 16384));
+	/* And everything at once. */
+	expect_within(s, "streams", size_of_case(6 << 20));
 }
 
 static void make_files(const char *dir, u64 n)
