@@ -167,8 +167,10 @@ static void test_pages_are_built(void **state)
 	FILE *f;
 	int i;
 
-	if (!root)
-		skip();
+	if (!root) {
+		print_message("# skipped: not run by the build (AKIN_SOURCE_ROOT)\n");
+		return;
+	}
 	cli_str_addf(&path, "%s/docs/man/meson.build", root);
 	f = fopen(path.s, "r");
 	assert_non_null(f);

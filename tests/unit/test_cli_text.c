@@ -76,8 +76,10 @@ static void test_quote_pasted(void **state)
 	size_t i, j, n, at = 0;
 	char *back;
 
-	if (system("command -v bash >/dev/null") != 0)
-		skip();
+	if (system("command -v bash >/dev/null") != 0) {
+		print_message("# skipped: no bash here\n");
+		return;
+	}
 	cli_str_add(&script, "printf '%s/'");
 	for (i = 0; i < 40; i++) {
 		n = 1 + rng_below(&r, 20);
