@@ -162,6 +162,33 @@ static void test_fail_nth_allocation(void **state)
 	}
 }
 
+/* What comes back without an error is whole. */
+static void test_fail_nth_allocation_of_restore(void **state)
+{
+	struct setup *s = *state;
+	struct simpool sp = simpool_clone(&s->base);
+	enum simpool_found found = SIMPOOL_ABSENT;
+	struct akin_diag d;
+	u64 n, total;
+	int err;
+
+	total = mem_nr_allocs();
+	expect_whole(&sp, "first", s->first);
+	total = mem_nr_allocs() - total;
+	for (n = 1; n <= total; n += 1 + total / 400) {
+		memset(&d, 0, sizeof(d));
+		mem_fail_after(n);
+		err = simpool_get(&sp, "first", s->first, BYTES, &found, &d);
+		mem_fail_after(0);
+		if (err)
+			assert_int_equal(d.code, err);
+		else
+			assert_int_equal(found, SIMPOOL_WHOLE);
+	}
+	expect_whole(&sp, "first", s->first);
+	simpool_free(&sp);
+}
+
 static void test_disk_full_at_every_point(void **state)
 {
 	struct setup *s = *state;
@@ -229,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_fail_nth_io_of_backup),
 		cmocka_unit_test(test_fail_nth_io_of_restore),
 		cmocka_unit_test(test_fail_nth_allocation),
+		cmocka_unit_test(test_fail_nth_allocation_of_restore),
 		cmocka_unit_test(test_disk_full_at_every_point),
 		cmocka_unit_test(test_full_disk_gives_back),
 	};
