@@ -158,22 +158,44 @@ static bool wants(const struct restore *r, const char *path, bool is_dir)
 	       pattern_set_match_above(r->includes, path, false);
 }
 
+/* A listing that cannot be read was reported when it was restored. */
+static int leave_damaged(struct verify *v, u32 *depth, int code,
+			 struct akin_diag *why, struct akin_diag *diag)
+{
+	switch (akin_error_class(code)) {
+	case AKIN_CLASS_NOMEM:
+	case AKIN_CLASS_INTERRUPTED:
+	case AKIN_CLASS_OTHER:
+		return diag_set(diag, code, "%s", why->code ? why->text :
+				akin_strerror(code));
+	default:
+		diag_clear(why);
+		if (*depth == 0)
+			return 0;
+		(*depth)--;
+		return source_walk_leave(v->walk, diag);
+	}
+}
+
 static int check_tree(struct verify *v, const struct node *root,
 		      const struct hint *hint, const char *base,
 		      struct akin_diag *diag)
 {
 	struct restore *r = v->r;
+	struct akin_diag why = { 0 };
 	struct tree_walk *w = NULL;
 	struct tree_step s;
+	u32 depth = 0;
 	int err, got;
 	bool dir;
 
 	err = tree_walk_open(&r->p->depot, &r->p->dec, &root->content, hint,
 			     base, &w, diag);
-	while (!err && (got = tree_walk_next(w, &s, diag)) != 0) {
+	while (!err && (got = tree_walk_next(w, &s, &why)) != 0) {
 		if (got < 0) {
-			err = got;
+			err = leave_damaged(v, &depth, got, &why, diag);
 		} else if (s.event == TREE_LEAVE) {
+			depth--;
 			err = source_walk_leave(v->walk, diag);
 		} else {
 			dir = s.node->type == NODE_DIR;
@@ -181,6 +203,8 @@ static int check_tree(struct verify *v, const struct node *root,
 			    (dir && source_walk_enter(v->walk, s.node->name,
 						      NULL)))
 				tree_walk_skip(w);
+			else if (dir)
+				depth++;
 			else if (s.node->type == NODE_FILE ||
 				 s.node->type == NODE_STREAM)
 				err = check_file(v, s.node, s.hint, s.path,
