@@ -76,6 +76,10 @@ for call in 'strcpy(a, b)' 'printf("x")' 'x = malloc(3)' 'abort()' 'free(p)' \
 	plant src/os/b.c "void f(void)\n{\n\t$call;\n}\n"
 	finds banned 'src/os/b.c:4'
 done
+mkdir tests
+plant tests/t.c 'void f(void)\n{\n\tskip();\n}\n'
+finds banned 'tests/t.c:4'
+rm tests/t.c
 # Not what only looks like it.
 plant src/os/b.c '/* free(p) */
 void f(struct o *o)
