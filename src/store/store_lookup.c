@@ -115,7 +115,7 @@ int store_lookup(struct akin_pool *p, const struct snapshot *s,
 			 path);
 		diag_hint(diag, "'akin ls SNAP' shows what there is.");
 	}
-	return err;
+	return diag_said(diag, err);
 }
 
 void store_node_export(const struct node *n, const char *path,
@@ -204,7 +204,7 @@ int akin_snapshot_list(struct akin_pool *p, uint64_t number, const char *path,
 	mem_free(hint.containers);
 out:
 	snapshot_release(&s);	/* the root's content borrows from it */
-	return err;
+	return err < 0 ? diag_said(diag, err) : err;
 }
 
 struct read_out {
@@ -276,7 +276,7 @@ int akin_snapshot_read(struct akin_pool *p, uint64_t number, const char *path,
 
 	err = catalog_snapshot(p->catalog, number, &s, diag);
 	if (err)
-		return err;
+		return diag_said(diag, err);
 	err = store_lookup(p, &s, path, &n, &hint, diag);
 	snapshot_release(&s);
 	if (err)
@@ -285,6 +285,9 @@ int akin_snapshot_read(struct akin_pool *p, uint64_t number, const char *path,
 		err = diag_set(diag, -AKIN_E_usage, "'%s': not a file", path);
 	else
 		err = read_content(p, &n, &hint, &out, diag);
+	/* A callback's own code need not be one of ours. */
+	if (err < 0)
+		ignore_result(diag_said(diag, err));
 	if (err)
 		diag_prefix(diag, "'%s'", path);
 	node_release(&n);

@@ -125,6 +125,7 @@ int akin_restore(struct akin_pool *p, const struct akin_restore_options *opt,
 	r.result.total.elapsed_ns = clock_ns() - r.start_ns;
 	r.result.total.current = NULL;
 	*out = r.result;
+	ignore_result(diag_said(diag, err));
 	if (!err && r.result.total.warnings)
 		err = -AKIN_E_partial;
 	return err;

@@ -124,8 +124,10 @@ int akin_snapshot_each(struct akin_pool *p,
 		       void *ctx, struct akin_diag *diag)
 {
 	struct each e = { filter, fn, ctx };
+	int err;
 
-	return catalog_each_snapshot(p->catalog, each_one, &e, diag);
+	err = catalog_each_snapshot(p->catalog, each_one, &e, diag);
+	return err < 0 ? diag_said(diag, err) : err;
 }
 
 struct search {
@@ -173,7 +175,7 @@ int akin_snapshot_find(struct akin_pool *p, const char *name,
 	}
 	err = catalog_each_snapshot(p->catalog, search_one, &q, diag);
 	if (err)
-		return err;
+		return diag_said(diag, err);
 	if (q.nr == 0) {
 		diag_set(diag, -AKIN_E_snap_unknown, "'%s': no such snapshot",
 			 name);
