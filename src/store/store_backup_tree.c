@@ -16,6 +16,19 @@
 #define LIST_BYTES (8 * MiB)
 
 /*
+ * The directory that holds @path is not there now. The path stays what was
+ * asked for, so that the series stays one; the walk says what it misses.
+ */
+static int keep_lexical(const char *path, char **out, struct akin_diag *diag)
+{
+	if (strstr(path, "/../") || strstr(path, "/./"))
+		return diag_set_errno(diag, -AKIN_E_source_read, ENOENT, "%s",
+				      path);
+	*out = mem_strdup(path);
+	return *out ? 0 : diag_set(diag, -AKIN_E_nomem, "path");
+}
+
+/*
  * The real path of the directory that holds @path, and its last component as
  * it is: a symlink named by the user is itself what is backed up.
  */
@@ -47,8 +60,10 @@ static int absolute(const char *path, char **out, struct akin_diag *diag)
 	n = (size_t)errno;
 	mem_free(copy);
 	if (!dir)
-		return diag_set_errno(diag, -AKIN_E_source_read, (int)n, "%s",
-				      path);
+		return (int)n == ENOENT && *path == '/' ?
+			       keep_lexical(path, out, diag) :
+			       diag_set_errno(diag, -AKIN_E_source_read,
+					      (int)n, "%s", path);
 	free(dir);
 	return *out ? 0 : diag_set(diag, -AKIN_E_nomem, "path");
 }
@@ -132,7 +147,8 @@ static int collect_targets(struct walk *w,
 			   const struct akin_backup_options *opt,
 			   struct akin_diag *diag)
 {
-	u32 i;
+	struct stat st;
+	u32 i, nr_there = 0;
 	int err;
 
 	if (opt->nr_paths == 0)
@@ -147,7 +163,13 @@ static int collect_targets(struct walk *w,
 			return err;
 		if (split(&w->targets[i]))
 			return diag_set(diag, -AKIN_E_nomem, "paths");
+		/* Beyond PATH_MAX only the walk can tell. */
+		nr_there += lstat(opt->paths[i], &st) == 0 ||
+			    (errno != ENOENT && errno != ENOTDIR);
 	}
+	if (nr_there == 0)
+		return diag_set(diag, -AKIN_E_absent, "%s: nothing of what was "
+				"named is there", opt->paths[0]);
 	qsort(w->targets, w->nr_targets, sizeof(*w->targets),
 	      compare_targets);
 	drop_nested(w, opt->one_file_system);

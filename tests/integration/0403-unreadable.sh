@@ -45,3 +45,13 @@ expect 3 run "$AKIN" -p "$pool" backup --json "$src/none" "$src/open"
 assert_summary files=1 partial=true warnings=1
 assert_eq "warning" "$(jq -r 'select(.type == "warning") | .path' "$err")" \
 	"$src/none"
+
+# Nor if the directory that held it is gone too; the series stays one.
+expect 3 run "$AKIN" -p "$pool" backup --json "$src/none/below" "$src/open"
+assert_summary files=1 partial=true warnings=1
+assert_eq "warning" "$(jq -r 'select(.type == "warning") | .path' "$err")" \
+	"$src/none"
+# If nothing is there at all, there is no snapshot.
+before=$("$AKIN" -p "$pool" snapshots --json | wc -l)
+expect 1 run "$AKIN" -p "$pool" backup "$src/none/below" "$src/nothing"
+assert_eq snapshots "$("$AKIN" -p "$pool" snapshots --json | wc -l)" "$before"
