@@ -120,6 +120,7 @@ void session_free(struct session *s)
 	akin_assert(s->nr_open == 0);
 	lane_set_release(s);
 	free_buffers(s);
+	dryset_free(s->dry);
 	mem_free(s->sealed);
 	mem_free(s->ranges);
 	pthread_cond_destroy(&s->changed);
@@ -150,6 +151,22 @@ void session_put_buffer(struct session *s, u8 *raw)
 	b->next = s->spare;
 	s->spare = b;
 	pthread_mutex_unlock(&s->lock);
+}
+
+int session_pretend(struct session *s, const struct fp *fp, bool *new_ret,
+		    struct akin_diag *diag)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (!s->dry)
+		s->dry = dryset_new();
+	if (s->dry)
+		*new_ret = dryset_add(s->dry, fp);
+	else
+		err = diag_set(diag, -AKIN_E_nomem, "dry run");
+	pthread_mutex_unlock(&s->lock);
+	return err;
 }
 
 /* The next container number; reserves more when they run out. */

@@ -68,6 +68,11 @@ void session_put_buffer(struct session *s, u8 *raw);
 /* Raw bytes of the largest group: what a buffer has room for. */
 u32 session_max_group(const struct session *s);
 
+/* (streams) For a dry run: would this chunk be new? Asked once, it would not
+ * the next time (see dryset.h). */
+int session_pretend(struct session *s, const struct fp *fp, bool *new_ret,
+		    struct akin_diag *diag) __must_check;
+
 /* Is a checkpoint due (containers sealed since the last one, time)? */
 bool session_checkpoint_due(struct session *s);
 /* What is sealed so far becomes a root in the catalog. */

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "ingest/dryset.h"
 #include "ingest/lane.h"
 #include "ingest/session.h"
 
@@ -46,6 +47,7 @@ struct session {
 	u32 nr_open;			/* containers not yet sealed */
 	u32 nr_finished;		/* of these, closed by their streams */
 	struct spare *spare;
+	struct dryset *dry;		/* made when it is needed */
 
 	/* Sealed and not yet told to the catalog. */
 	struct catalog_container *sealed;

@@ -105,26 +105,6 @@ static int cut_all(struct ingest_stream *st, struct batch *b,
 	return 0;
 }
 
-/* A container that does not exist: where a dry run's new chunks "are". The
- * highest number that the index can hold. */
-#define DRY_CONTAINER (((u64)1 << 46) - 1)
-
-/* *at: where the chunk would be; new ones are remembered in memory only. */
-static int pretend(struct ingest_stream *st, const struct fp *fp, bool *new_ret,
-		   struct akin_diag *diag)
-{
-	struct place at;
-	int err;
-
-	err = index_lookup(st->depot->index, fp, 1, &at, diag);
-	*new_ret = !err && at.container != DRY_CONTAINER;
-	if (err || !*new_ret)
-		return err;
-	at.container = DRY_CONTAINER;
-	at.entry = 0;
-	return index_add(st->depot->index, fp, &at, diag);
-}
-
 /* A chunk that is nowhere yet. */
 static int store_chunk(struct ingest_stream *st, const struct fp *fp,
 		       const struct hash_item *item, u64 *container_ret,
@@ -135,7 +115,7 @@ static int store_chunk(struct ingest_stream *st, const struct fp *fp,
 	int err;
 
 	if (st->opt.dry_run)
-		err = pretend(st, fp, &is_new, diag);
+		err = session_pretend(st->session, fp, &is_new, diag);
 	else
 		err = packer_add(&st->lane->data_packer, fp, item->data, item->len,
 				 NULL, &at, diag);

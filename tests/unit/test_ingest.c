@@ -607,7 +607,7 @@ static void test_dry_run(void **state)
 {
 	size_t n = 1 << 20, at;
 	u8 *data = malloc(n);
-	struct ingest_counts dry, real;
+	struct ingest_counts dry, real, again;
 	struct akin_diag d = { 0 };
 	struct rng r = { 12 };
 	struct world w;
@@ -633,6 +633,18 @@ static void test_dry_run(void **state)
 	assert_int_equal(ingest_drain(w.st, &d), 0);
 	ingest_get_counts(w.st, &real);
 	close_stream(&w);
+	/* Nor does the pool remember: what is stored now is found again. */
+	seal(&w);
+	akin_pool_close(w.p);
+	assert_int_equal(simpool_open(&w.sp, false, &w.p, &d), 0);
+	begin(&w);
+	open_stream(&w, 0, false, false);
+	for (i = 0, at = 20000; i < 500; i++, at += 240)
+		feed(&w, data + i, at, at, 1 + i);
+	assert_int_equal(ingest_drain(w.st, &d), 0);
+	ingest_get_counts(w.st, &again);
+	close_stream(&w);
+	assert_int_equal(again.chunks_new, 0);
 	assert_int_equal(real.chunks, dry.chunks);
 	assert_int_equal(real.chunks_new, dry.chunks_new);
 	assert_int_equal(real.bytes_new, dry.bytes_new);
