@@ -79,6 +79,7 @@ int index_open(struct disk *meta, const struct index_options *opt,
 		r = run_file_new(&runs[i]);
 		if (!r)
 			goto fail;
+		r->named = true;
 		index_runs_insert_locked(ix, r);
 	}
 	*out = ix;
@@ -293,10 +294,12 @@ static void search_run(struct index *ix, struct search *s,
 		index_run_damaged(ix, s->run, 1);
 }
 
-/* Search @nr runs, at most DISK_BATCH, the last one first. */
+/* Search @nr runs, at most DISK_BATCH, the last one first. INDEX_RUN_GONE with
+ * the run that is. */
 static int search_batch(struct index *ix, const struct fp *fp,
 			struct run_file **runs, u32 nr, u8 *data,
-			struct found *f, struct akin_diag *diag)
+			struct found *f, struct run_file **gone_ret,
+			struct akin_diag *diag)
 {
 	struct disk_read reads[DISK_BATCH];
 	struct search s[DISK_BATCH];
@@ -306,6 +309,7 @@ static int search_batch(struct index *ix, const struct fp *fp,
 
 	while (nr--) {
 		err = index_run_open(ix, runs[nr], diag);
+		*gone_ret = runs[nr];
 		if (err)
 			return err;
 		if (atomic_load(&runs[nr]->state) == RUN_BAD ||
@@ -327,33 +331,50 @@ static int search_batch(struct index *ix, const struct fp *fp,
 	return 0;
 }
 
+/* Search all runs as they are now. INDEX_RUN_GONE: they have changed. */
+static int search_all(struct index *ix, const struct fp *fp, struct found *f,
+		      struct akin_diag *diag)
+{
+	struct run_file **runs = NULL, *gone;
+	u32 nr_runs = 0, left, n;
+	u8 *data = NULL;
+	int err, err2;
+
+	pthread_rwlock_rdlock(&ix->lock);
+	add_pending_locked(ix, fp_prefix(fp), f);
+	err = index_runs_get_locked(ix, &runs, &nr_runs);
+	pthread_rwlock_unlock(&ix->lock);
+	if (err)
+		return err;
+	if (nr_runs && f->nr < f->max) {
+		data = mem_alloc(DISK_BATCH * RUN_PAGE_BYTES);
+		err = data ? 0 : -AKIN_E_nomem;
+	}
+	for (left = nr_runs; !err && left && f->nr < f->max; left -= n) {
+		n = (u32)min_u64(left, DISK_BATCH);
+		err = search_batch(ix, fp, runs + left - n, n, data, f, &gone,
+				   diag);
+	}
+	mem_free(data);
+	if (err == INDEX_RUN_GONE) {
+		err2 = index_run_gone(ix, gone, diag);
+		err = err2 ? err2 : err;
+	}
+	index_runs_put(runs, nr_runs);
+	return err;
+}
+
 int index_lookup_disk(struct index *ix, const struct fp *fp,
 		      struct place *out, u32 max, u32 *nr_ret,
 		      struct akin_diag *diag)
 {
 	struct found f = { out, max, 0 };
-	struct run_file **runs = NULL;
-	u32 nr_runs = 0, left, n;
-	u8 *data = NULL;
 	int err;
 
 	*nr_ret = 0;
-	pthread_rwlock_rdlock(&ix->lock);
-	add_pending_locked(ix, fp_prefix(fp), &f);
-	err = index_runs_get_locked(ix, &runs, &nr_runs);
-	pthread_rwlock_unlock(&ix->lock);
-	if (err)
-		return err;
-	if (nr_runs && f.nr < max) {
-		data = mem_alloc(DISK_BATCH * RUN_PAGE_BYTES);
-		err = data ? 0 : -AKIN_E_nomem;
-	}
-	for (left = nr_runs; !err && left && f.nr < max; left -= n) {
-		n = (u32)min_u64(left, DISK_BATCH);
-		err = search_batch(ix, fp, runs + left - n, n, data, &f, diag);
-	}
-	mem_free(data);
-	index_runs_put(runs, nr_runs);
+	do {
+		err = search_all(ix, fp, &f, diag);
+	} while (err == INDEX_RUN_GONE);
 	if (!err)
 		*nr_ret = f.nr;
 	return err;
@@ -388,6 +409,7 @@ void index_get_stats(struct index *ix, struct index_stats *out)
 	out->page_reads = atomic_load(&ix->page_reads);
 	out->load_bytes = atomic_load(&ix->load_bytes);
 	out->bad_pages = atomic_load(&ix->bad_pages);
+	out->spill_entries = ix->spill_entries;
 	pthread_mutex_lock(&ix->load_lock);
 	pthread_rwlock_rdlock(&ix->lock);
 	for (i = 0; i < ix->nr_runs; i++)

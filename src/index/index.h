@@ -54,6 +54,15 @@ struct index_options {
 	int (*reserve)(void *ctx, u32 count, u64 *first_ret,
 		       struct akin_diag *diag);
 	void *reserve_ctx;
+	/*
+	 * The manifest as the catalog has it now; *runs_ret from mem_alloc,
+	 * taken. Asked by index_reload() and when the file of a run is gone:
+	 * most likely another process has merged it. From any thread; must not
+	 * call the index. NULL: a file that is gone is damage at once.
+	 */
+	int (*manifest)(void *ctx, struct index_run **runs_ret, u32 *nr_ret,
+			struct akin_diag *diag);
+	void *manifest_ctx;
 	struct counters *counters;	/* borrowed; may be NULL */
 };
 
@@ -63,12 +72,19 @@ int index_open(struct disk *meta, const struct index_options *opt,
 	       struct akin_diag *diag) __must_check;
 void index_close(struct index *ix);
 /*
- * The manifest as the catalog has it now: runs that others have added are used
- * from now on; those that others have merged away are dropped when their files
- * are gone. On failure some of the new ones may be missing.
+ * Ask for the manifest (options.manifest, which must be there): runs that it
+ * does not name any more go, new ones come (and are loaded, as far as they
+ * fit, when fingerprints are missing). What this index wrote and no manifest
+ * has named yet stays. On failure nothing has changed.
  */
-int index_set_runs(struct index *ix, const struct index_run *runs, u32 nr,
-		   struct akin_diag *diag) __must_check;
+int index_reload(struct index *ix, struct akin_diag *diag) __must_check;
+/*
+ * Open every run, a page of each, so that index_damage() knows those whose
+ * files are missing, cut off or something else. 0 also if there are such.
+ */
+int index_probe(struct index *ix, struct akin_diag *diag) __must_check;
+/* Is there a run of this number in it, named by a manifest or not? */
+bool index_has_run(struct index *ix, u64 number);
 
 /*
  * Probe the memory table, batched with prefetch. out[i].container = 0 where
@@ -117,14 +133,25 @@ void index_changes_release(struct index_changes *ch);
  */
 int index_flush(struct index *ix, struct index_changes *out,
 		struct akin_diag *diag) __must_check;
+/* The commit of what index_flush() named has certainly not happened: the next
+ * flush names it again. */
+void index_unflush(struct index *ix, const struct index_changes *ch);
+/*
+ * The session has ended, and what it added since the last flush will never be
+ * committed: forget it, remove its runs' files, and fill the table anew from
+ * the runs when it is next needed. (An unnamed file of an ended session is
+ * anybody's to remove.)
+ */
+void index_discard(struct index *ix);
 /*
  * Merge tiers that are full (8 runs or more), from the manifest given at open
  * plus what was flushed; bounded memory, sequential. A tier holds runs of up to
  * eight times the size of the one below, so small runs are merged often and
  * large ones rarely, and their number grows with the logarithm of the pool.
  * The caller commits what was flushed before, then this change, and then calls
- * index_merged(), which drops the dead files. If the commit fails, the change
- * is forgotten (its files are orphans).
+ * index_merged(), which drops the dead files (other processes may still want
+ * them: see index_options.manifest). If the commit has certainly not happened,
+ * it calls index_unmerge(), which removes what the merge made.
  * @skip(ctx, container) != 0 drops entries of dead containers; may be NULL.
  */
 int index_merge(struct index *ix, int (*skip)(void *ctx, u64 container),
@@ -132,6 +159,7 @@ int index_merge(struct index *ix, int (*skip)(void *ctx, u64 container),
 	__must_check;
 int index_merged(struct index *ix, const struct index_changes *ch,
 		 struct akin_diag *diag) __must_check;
+void index_unmerge(struct index *ix, const struct index_changes *ch);
 
 /* Numbers of the runs found damaged so far, up to @max; returns how many
  * there are. */
@@ -147,6 +175,7 @@ struct index_stats {
 	u32 sample_shift;
 	u64 pending_entries;
 	u64 bad_pages;		/* skipped as damaged */
+	u64 spill_entries;	/* of a run that is written when memory is full */
 };
 void index_get_stats(struct index *ix, struct index_stats *out);
 

@@ -214,6 +214,20 @@ static int take_uncommitted(struct index *ix, struct index_changes *out)
 	return err;
 }
 
+void index_unflush(struct index *ix, const struct index_changes *ch)
+{
+	struct run_file *r;
+	u32 i;
+
+	pthread_rwlock_wrlock(&ix->lock);
+	for (i = 0; i < ch->nr_added; i++) {
+		r = index_runs_find_locked(ix, ch->added[i].number);
+		if (r)
+			r->uncommitted = true;
+	}
+	pthread_rwlock_unlock(&ix->lock);
+}
+
 int index_flush(struct index *ix, struct index_changes *out,
 		struct akin_diag *diag)
 {

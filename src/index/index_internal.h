@@ -26,7 +26,8 @@ struct run_file {
 	u64 end_page[RUN_LEVELS];	/* of each level's extent, in the file */
 	/* A page was unreadable: no merging, reported by index_damage(). */
 	_Atomic bool damaged;
-	bool uncommitted;	/* guarded by index.lock; not yet flushed */
+	/* Guarded by index.lock. Not yet flushed; seen in a manifest. */
+	bool uncommitted, named;
 	/* Next to load, guarded by index.load_lock; level -1: all loaded. */
 	int load_level;
 	u64 load_page;		/* relative to the level */
@@ -83,7 +84,8 @@ struct index_shares {
 
 /*
  * Locks, in this order; none is held while calling options.reserve but
- * merge_lock and write_lock.
+ * merge_lock and write_lock, none while calling options.manifest but merge_lock
+ * and load_lock.
  *
  *  merge_lock  one merge at a time; held during its I/O
  *  write_lock  sealing and writing pending entries; held during I/O
@@ -114,10 +116,23 @@ struct index {
 	_Atomic u64 lookups, hits, page_reads, load_bytes, bad_pages;
 };
 
-/* Read the header if that was not done. 0 with r->state RUN_OPEN or RUN_BAD;
- * an error only where a later try may succeed. */
+/*
+ * Read the header if that was not done. 0 with r->state RUN_OPEN or RUN_BAD;
+ * an error only where a later try may succeed. INDEX_RUN_GONE: there is no
+ * such file, now or any more; ask index_run_gone().
+ */
+#define INDEX_RUN_GONE 1
 int index_run_open(struct index *ix, struct run_file *r,
 		   struct akin_diag *diag) __must_check;
+/*
+ * Reload the manifest. If it names @r all the same, @r is lost, and RUN_BAD;
+ * if not, it is no longer among the index's runs: take those anew. Each round
+ * of such a retry needs another process that has just merged.
+ */
+int index_run_gone(struct index *ix, struct run_file *r,
+		   struct akin_diag *diag) __must_check;
+int index_run_gone_locked(struct index *ix, struct run_file *r,
+			  struct akin_diag *diag) __must_check; /* load_lock */
 void index_run_damaged(struct index *ix, struct run_file *r, u64 nr_pages);
 /* References to all runs as they are now; *out from mem_alloc, NULL if 0. */
 int index_runs_get(struct index *ix, struct run_file ***out, u32 *nr_ret)
@@ -128,8 +143,10 @@ int index_runs_get_locked(struct index *ix, struct run_file ***out,
 			  u32 *nr_ret) __must_check;
 /* Room for @more runs; under @ix->lock, written. */
 int index_runs_reserve_locked(struct index *ix, u32 more) __must_check;
-/* Into its place by number; takes @r; room must be there. */
+/* Into its place by number; takes @r; room must be there. Nothing is done if
+ * the number is there already. */
 void index_runs_insert_locked(struct index *ix, struct run_file *r);
+struct run_file *index_runs_find_locked(const struct index *ix, u64 number);
 
 /* Into the table, sampling as needed; @ix->lock held for writing. */
 void index_table_put_locked(struct index *ix, u64 prefix, u64 word);

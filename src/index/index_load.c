@@ -32,6 +32,7 @@ struct loading {
 	struct akin_diag *diag;
 	struct run_file **runs;
 	u32 nr_runs;
+	struct run_file *gone;	/* of INDEX_RUN_GONE */
 	u8 *buf;
 	u64 max_pages;		/* that @buf takes */
 	u64 left;		/* bytes that this slice may still read */
@@ -79,6 +80,7 @@ static bool open_runs(struct loading *l, int *err)
 			if (!l->left)
 				return false;
 			*err = index_run_open(l->ix, r, l->diag);
+			l->gone = r;
 			if (*err)
 				return false;
 			count_read(l, RUN_PAGE_BYTES);
@@ -207,6 +209,23 @@ done:
 	atomic_store(&ix->load_done, true);
 }
 
+/* INDEX_RUN_GONE: not done, and the runs have changed. */
+static int load_once(struct loading *l)
+{
+	int err, err2;
+
+	err = index_runs_get(l->ix, &l->runs, &l->nr_runs);
+	if (err)
+		return err;
+	load_slice(l, &err);
+	if (err == INDEX_RUN_GONE) {
+		err2 = index_run_gone_locked(l->ix, l->gone, l->diag);
+		err = err2 ? err2 : err;
+	}
+	index_runs_put(l->runs, l->nr_runs);
+	return err;
+}
+
 int index_load(struct index *ix, u64 nr_missed, struct akin_diag *diag)
 {
 	struct loading l = { .ix = ix, .diag = diag };
@@ -218,17 +237,12 @@ int index_load(struct index *ix, u64 nr_missed, struct akin_diag *diag)
 	if (atomic_load(&ix->load_done) ||
 	    !credit_take(ix, nr_missed, &l.left))
 		goto out_unlock;
-	err = index_runs_get(ix, &l.runs, &l.nr_runs);
-	if (err)
-		goto out_unlock;
 	l.max_pages = ix->share.load / RUN_PAGE_BYTES;
 	l.buf = mem_alloc(l.max_pages * RUN_PAGE_BYTES);
-	if (l.buf)
-		load_slice(&l, &err);
-	else
-		err = -AKIN_E_nomem;
+	err = l.buf ? INDEX_RUN_GONE : -AKIN_E_nomem;
+	while (err == INDEX_RUN_GONE)
+		err = load_once(&l);
 	mem_free(l.buf);
-	index_runs_put(l.runs, l.nr_runs);
 out_unlock:
 	pthread_mutex_unlock(&ix->load_lock);
 	return err;

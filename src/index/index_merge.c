@@ -193,6 +193,19 @@ static u32 choose(const struct merge *m, u32 *at)
 	return nr;
 }
 
+/* Lost and then damaged, or merged by somebody else; then there is nothing to
+ * do here. */
+static int source_gone(struct merge *m, struct run_file *r)
+{
+	int err = index_run_gone(m->ix, r, m->diag);
+
+	if (!err && atomic_load(&r->state) != RUN_BAD)
+		err = diag_set(m->diag, -AKIN_E_busy, "index run %llu was "
+			       "merged by another process",
+			       (unsigned long long)r->info.number);
+	return err;
+}
+
 static int open_sources(struct merge *m, const u32 *at, u32 nr)
 {
 	size_t share = (m->ix->share.merge - writer_bytes(m->ix)) / nr;
@@ -203,6 +216,8 @@ static int open_sources(struct merge *m, const u32 *at, u32 nr)
 	for (i = 0; i < nr; i++) {
 		r = m->runs[at[i]];
 		err = index_run_open(m->ix, r, m->diag);
+		if (err == INDEX_RUN_GONE)
+			err = source_gone(m, r);
 		if (err)
 			return err;
 		if (atomic_load(&r->state) == RUN_BAD)
@@ -435,7 +450,20 @@ static void switch_runs_locked(struct index *ix, const struct index_changes *ch,
 	ix->nr_runs = n;
 	for (i = 0; i < ch->nr_added; i++) {
 		added[i]->load_level = level;
+		added[i]->named = true;
 		index_runs_insert_locked(ix, added[i]);
+	}
+}
+
+void index_unmerge(struct index *ix, const struct index_changes *ch)
+{
+	char name[FORMAT_NAME_MAX];
+	u32 i;
+
+	for (i = 0; i < ch->nr_added; i++) {
+		format_run_name(ch->added[i].number, name);
+		/* What stays is an orphan. */
+		ignore_result(disk_unlink(ix->disk, name, NULL));
 	}
 }
 

@@ -4,8 +4,10 @@
  * in order (struct run_reader) by merges.
  *
  * A run is believed if its header decodes, names this pool and this number,
- * agrees with the manifest, and its levels lie inside the file. Otherwise it
- * is RUN_BAD for the life of this process: counted, reported, left alone.
+ * agrees with the manifest, and its levels lie inside the file as the manifest
+ * has it. Otherwise it is RUN_BAD for the life of this process: counted,
+ * reported, left alone. One whose file is too short is damaged, and answers
+ * what it can.
  */
 #include "base/check.h"
 #include "base/mem.h"
@@ -83,6 +85,18 @@ static bool is_damage(int err)
 	}
 }
 
+/* A shorter file has lost pages. */
+static int check_size(struct index *ix, struct run_file *r, struct file *f,
+		      struct akin_diag *diag)
+{
+	u64 size;
+	int err = file_size(f, &size, diag);
+
+	if (!err && size < r->info.file_bytes)
+		index_run_damaged(ix, r, 1);
+	return err;
+}
+
 static int open_locked(struct index *ix, struct run_file *r,
 		       struct akin_diag *diag)
 {
@@ -104,6 +118,8 @@ static int open_locked(struct index *ix, struct run_file *r,
 		err = check_identity(ix, r);
 	if (!err)
 		err = find_extents(r);
+	if (!err)
+		err = check_size(ix, r, f, diag);
 	mem_free(page);
 	if (!err) {
 		r->file = f;
@@ -111,6 +127,8 @@ static int open_locked(struct index *ix, struct run_file *r,
 		return 0;
 	}
 	(void)file_close(f, NULL);
+	if (err == -AKIN_E_absent && ix->opt.manifest)
+		return INDEX_RUN_GONE;
 	if (!is_damage(err))
 		return err;
 	index_run_damaged(ix, r, 1);
@@ -129,7 +147,7 @@ int index_run_open(struct index *ix, struct run_file *r,
 	pthread_mutex_lock(&ix->open_lock);
 	if (atomic_load(&r->state) == RUN_UNREAD) {
 		err = open_locked(ix, r, &ignored);
-		if (err)
+		if (err < 0)
 			(void)diag_set(diag, err, "index run %llu: %s",
 				       (unsigned long long)r->info.number,
 				       ignored.code ? ignored.text
@@ -201,10 +219,25 @@ int index_runs_reserve_locked(struct index *ix, u32 more)
 	return 0;
 }
 
+struct run_file *index_runs_find_locked(const struct index *ix, u64 number)
+{
+	u32 i;
+
+	for (i = 0; i < ix->nr_runs; i++)
+		if (ix->runs[i]->info.number == number)
+			return ix->runs[i];
+	return NULL;
+}
+
 void index_runs_insert_locked(struct index *ix, struct run_file *r)
 {
-	u32 i = ix->nr_runs++;
+	u32 i;
 
+	if (index_runs_find_locked(ix, r->info.number)) {
+		run_file_put(r);
+		return;
+	}
+	i = ix->nr_runs++;
 	for (; i && ix->runs[i - 1]->info.number > r->info.number; i--)
 		ix->runs[i] = ix->runs[i - 1];
 	ix->runs[i] = r;

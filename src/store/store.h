@@ -61,6 +61,11 @@ int store_open_on(struct disk *meta, struct disk *data,
  * the last time, or an error. */
 int store_refresh_index(void *pool, struct akin_diag *diag) __must_check;
 
+/* On the pool's budget, with the catalog's manifest or @empty; replaces
+ * nothing. */
+int store_index_open(struct akin_pool *p, bool empty, struct index **out,
+		     struct akin_diag *diag) __must_check;
+
 /* -AKIN_E_interrupted once akin_pool_stop was called. */
 int store_check_stop(struct akin_pool *p, struct akin_diag *diag) __must_check;
 

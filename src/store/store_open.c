@@ -109,26 +109,55 @@ static int reserve_runs(void *ctx, u32 count, u64 *first_ret,
 			       count, first_ret, diag);
 }
 
-static int open_index(struct akin_pool *p, struct akin_diag *diag)
+static int read_manifest(void *ctx, struct index_run **runs_ret, u32 *nr_ret,
+			 struct akin_diag *diag)
+{
+	struct run_list list = { 0 };
+	struct akin_pool *p = ctx;
+	int err;
+
+	err = catalog_each_run(p->catalog, add_run, &list, diag);
+	if (err) {
+		mem_free(list.runs);
+		return err;
+	}
+	*runs_ret = list.runs;
+	*nr_ret = list.nr;
+	return 0;
+}
+
+int store_index_open(struct akin_pool *p, bool empty, struct index **out,
+		     struct akin_diag *diag)
 {
 	struct index_options opt = { 0 };
-	struct run_list list = { 0 };
-	u64 txn = 0;
-	int err;
+	struct index_run *runs = NULL;
+	u32 nr = 0;
+	int err = 0;
 
 	opt.pool = p->super.pool;
 	opt.budget_bytes = p->budget.index;
 	opt.reserve = reserve_runs;
 	opt.reserve_ctx = p;
+	opt.manifest = read_manifest;
+	opt.manifest_ctx = p;
 	opt.counters = p->counters;
+	if (!empty)
+		err = read_manifest(p, &runs, &nr, diag);
+	if (!err)
+		err = index_open(p->meta, &opt, runs, nr, out, diag);
+	mem_free(runs);
+	return err;
+}
+
+static int open_index(struct akin_pool *p, struct akin_diag *diag)
+{
+	u64 txn = 0;
+	int err;
+
 	err = catalog_txn(p->catalog, &txn, diag);
 	atomic_store(&p->runs_txn, txn);
 	if (!err)
-		err = catalog_each_run(p->catalog, add_run, &list, diag);
-	if (!err)
-		err = index_open(p->meta, &opt, list.runs, list.nr, &p->index,
-				 diag);
-	mem_free(list.runs);
+		err = store_index_open(p, false, &p->index, diag);
 	return err;
 }
 
@@ -136,17 +165,13 @@ static int open_index(struct akin_pool *p, struct akin_diag *diag)
 int store_refresh_index(void *pool, struct akin_diag *diag)
 {
 	struct akin_pool *p = pool;
-	struct run_list list = { 0 };
 	u64 txn;
 	int err;
 
 	err = catalog_txn(p->catalog, &txn, diag);
 	if (err || txn == atomic_load(&p->runs_txn))
 		return err;
-	err = catalog_each_run(p->catalog, add_run, &list, diag);
-	if (!err)
-		err = index_set_runs(p->index, list.runs, list.nr, diag);
-	mem_free(list.runs);
+	err = index_reload(p->index, diag);
 	if (err)
 		return diag_said(diag, err);
 	atomic_store(&p->runs_txn, txn);
