@@ -86,8 +86,9 @@ int session_checkpoint(struct session *s, struct akin_diag *diag)
  */
 int session_commit(struct session *s, struct snapshot *snap,
 		   struct akin_diag *diag) __must_check;
-/* After the commit: merge index runs whose tiers are full. Its failure costs
- * lookups, nothing else. */
+/* After the commit: merge index runs whose tiers are full. Run numbers are now
+ * reserved for nobody, as the session is not LIVING. Its failure costs lookups,
+ * nothing else. */
 int session_merge_runs(struct session *s, struct akin_diag *diag)
 	__must_check;
 /* Without a snapshot; @keep: checkpoint what is sealed for the next run. */

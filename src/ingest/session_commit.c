@@ -238,8 +238,11 @@ static int publish(struct session *s, const struct snapshot *snap,
 	else if (!err)
 		counters_add(s->depot->counters, checkpoints, 1);
 out:
-	if (err && delta.nr_containers && !*unsure_ret)
-		give_back(s, rows, delta.nr_containers);
+	if (err && !*unsure_ret) {
+		index_unflush(s->depot->index, &ch);
+		if (delta.nr_containers)
+			give_back(s, rows, delta.nr_containers);
+	}
 	index_changes_release(&ch);
 	mem_free(rows);
 	mem_free(runs);
@@ -357,9 +360,13 @@ int session_merge_runs(struct session *s, struct akin_diag *diag)
 	struct catalog_delta delta = { 0 };
 	struct index_changes ch = { 0 };
 	struct catalog_run *runs = NULL;
-	int err;
+	int err = 0;
 
-	err = index_merge(s->depot->index, NULL, NULL, &ch, diag);
+	/* Others may have merged what we know. */
+	if (s->depot->refresh)
+		err = s->depot->refresh(s->depot->refresh_ctx, diag);
+	if (err >= 0)
+		err = index_merge(s->depot->index, NULL, NULL, &ch, diag);
 	if (!err && ch.nr_added + ch.nr_dead > 0) {
 		err = fill_runs(&ch, s->info.number, &runs, diag);
 		delta.runs = runs;
@@ -370,6 +377,9 @@ int session_merge_runs(struct session *s, struct akin_diag *diag)
 			err = catalog_replace_runs(s->catalog, &delta, diag);
 		if (!err)
 			err = index_merged(s->depot->index, &ch, diag);
+		else if (akin_error_class(err) != AKIN_CLASS_IO)
+			/* Not for sure otherwise: then it is an orphan. */
+			index_unmerge(s->depot->index, &ch);
 	}
 	mem_free(runs);
 	index_changes_release(&ch);
@@ -386,8 +396,10 @@ int session_end(struct session *s, bool keep, struct akin_diag *diag)
 	err = wait_sealed(s, keep ? diag : NULL);
 	if (!err && keep)
 		err = session_checkpoint(s, diag);
-	if (err || !keep)
+	if (err || !keep) {
 		drop_sealed(s);
+		index_discard(s->depot->index);
+	}
 	if (catalog_session_end(s->catalog, s->info.number, err ? NULL : diag)
 	    && !err)
 		err = diag ? diag->code : -AKIN_E_catalog;
