@@ -53,7 +53,7 @@ struct akin_backup_options {
 	 * it was removed while the tree was read. */
 	void (*warning)(void *ctx, const char *path, int code,
 			const char *text, bool vanished);
-	/* Waiting for somebody; @text says for whom. */
+	/* Waiting for somebody or something; @text says for what. */
 	void (*waiting)(void *ctx, const char *text);
 	void *ctx;
 };

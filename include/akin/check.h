@@ -44,6 +44,33 @@ AKIN_API int akin_check(struct akin_pool *p,
 			const struct akin_check_options *opt,
 			struct akin_check_result *out, struct akin_diag *diag);
 
+/*
+ * Build the index anew from the containers' directories: one transaction puts
+ * the new runs in the place of the old. Backups do so by themselves when they
+ * find it damaged; this is for those who want it now, or know that it lacks
+ * something. Containers that cannot be read are left out and counted. On
+ * failure everything is as before.
+ */
+struct akin_index_options {
+	/* @files of @files_total are containers done, @bytes of directories,
+	 * @warnings those that could not be read. */
+	void (*progress)(void *ctx, const struct akin_progress *p);
+	void *ctx;
+};
+
+/* All zeros but the first two if somebody else has done it meanwhile. */
+struct akin_index_result {
+	uint64_t containers;
+	uint64_t containers_unreadable;
+	uint64_t entries, runs, bytes;	/* of the new index */
+};
+
+/* @opt may be NULL. */
+AKIN_API int akin_index_rebuild(struct akin_pool *p,
+				const struct akin_index_options *opt,
+				struct akin_index_result *out,
+				struct akin_diag *diag);
+
 struct akin_stats {
 	uint64_t snapshots;
 	uint64_t bytes_logical;	/* sum over snapshots */

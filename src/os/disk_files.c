@@ -154,7 +154,8 @@ static int tmp_create(struct files_disk *d, const char *dir)
 		if (fd >= 0 || errno != EEXIST)
 			break;
 	}
-	if (fd >= 0 && unlinkat(d->root_fd, name, 0)) {
+	/* A backup that tidies up may have been faster. */
+	if (fd >= 0 && unlinkat(d->root_fd, name, 0) && errno != ENOENT) {
 		n = errno;
 		(void)close(fd);	/* empty */
 		errno = n;

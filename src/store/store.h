@@ -66,6 +66,29 @@ int store_refresh_index(void *pool, struct akin_diag *diag) __must_check;
 int store_index_open(struct akin_pool *p, bool empty, struct index **out,
 		     struct akin_diag *diag) __must_check;
 
+/*
+ * store_reindex.c. Both need a session whose byte is locked, which protects
+ * their files, with p->reserve_session its number or 0 if it has committed, and
+ * nobody else who uses the index.
+ *
+ * Build the index anew; what cannot be read is counted. On failure the old one
+ * stays, in the catalog and here.
+ */
+int store_reindex(struct akin_pool *p, const struct akin_index_options *opt,
+		  struct akin_index_result *out, struct akin_diag *diag)
+	__must_check;
+/*
+ * The same if the index is known to be damaged, or if a look at its runs'
+ * headers says so. @say may be NULL. 1: it failed, which costs space only; an
+ * error: interrupted.
+ */
+int store_mend_index(struct akin_pool *p,
+		     void (*say)(void *ctx, const char *text), void *ctx,
+		     struct akin_diag *diag) __must_check;
+/* store_sweep.c: remove files of the index that nobody names or will name.
+ * Best effort. */
+void store_sweep(struct akin_pool *p);
+
 /* -AKIN_E_interrupted once akin_pool_stop was called. */
 int store_check_stop(struct akin_pool *p, struct akin_diag *diag) __must_check;
 
@@ -93,6 +116,12 @@ int store_lock_session(void *pool, u64 number, u64 txn,
 void store_unlock_session(struct akin_pool *p, u64 number);
 /* > 0 if nobody holds the session's byte. */
 int store_session_ended(void *pool, u64 number);
+/* No session lives but perhaps this handle's own. False if that cannot be
+ * known. */
+bool store_lives_alone(struct akin_pool *p);
+/* Who we are; @host NULL: this machine. */
+void store_session_info(const char *host, const char *command,
+			struct catalog_session *out);
 
 /* store_super.c */
 int store_super_read(struct disk *d, struct super *out,

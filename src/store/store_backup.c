@@ -178,6 +178,18 @@ static void user_name(char *out, size_t n)
 		snprintf(out, n, "%u", (unsigned)geteuid());
 }
 
+void store_session_info(const char *host, const char *command,
+			struct catalog_session *out)
+{
+	if (host)
+		snprintf(out->host, sizeof(out->host), "%s", host);
+	else if (gethostname(out->host, sizeof(out->host) - 1))
+		snprintf(out->host, sizeof(out->host), "localhost");
+	user_name(out->user, sizeof(out->user));
+	snprintf(out->command, sizeof(out->command), "%s", command);
+	out->pid = (u32)getpid();
+}
+
 static int fill_snapshot(struct backup *b, const char *const *paths,
 			 u32 nr_paths, const struct catalog_session *info,
 			 struct akin_diag *diag)
@@ -297,6 +309,40 @@ static void on_drop(void *ctx, int what, void *token)
 	backup_token_free(token);
 }
 
+static void say_waiting(void *ctx, const char *text)
+{
+	struct backup *b = ctx;
+
+	if (b->opt->waiting)
+		b->opt->waiting(b->opt->ctx, text);
+}
+
+/*
+ * What the index has lost would be stored again, and a rebuild reads some 35
+ * bytes a chunk: so it comes first.
+ */
+static int tidy_index(struct backup *b, struct akin_diag *diag)
+{
+	int err;
+
+	if (b->opt->dry_run)
+		return 0;
+	store_sweep(b->p);
+	err = store_mend_index(b->p, say_waiting, b, diag);
+	b->index_given_up = err > 0;
+	return err < 0 ? err : 0;
+}
+
+/* The snapshot is safe: whatever fails here, the next backup tries again. */
+static void settle_index(struct backup *b)
+{
+	b->p->reserve_session = 0;	/* it has committed */
+	ignore_result(session_merge_runs(b->session, NULL));
+	/* Bad pages show only when they are read. */
+	if (!b->index_given_up)
+		ignore_result(store_mend_index(b->p, say_waiting, b, NULL));
+}
+
 static int open_parts(struct backup *b, const struct session_options *sopt,
 		      struct akin_diag *diag)
 {
@@ -312,7 +358,9 @@ static int open_parts(struct backup *b, const struct session_options *sopt,
 	if (err)
 		return err;
 	b->p->reserve_session = session_number(b->session);
-	err = ingest_stream_open(b->session, &iopt, &b->stream, diag);
+	err = tidy_index(b, diag);
+	if (!err)
+		err = ingest_stream_open(b->session, &iopt, &b->stream, diag);
 	if (!err)
 		err = tree_builder_new(ingest_store_piece, b->stream,
 				       &b->tree, diag);
@@ -346,15 +394,8 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	if (p->read_only)
 		return diag_set(diag, -AKIN_E_readonly, "the pool was opened "
 				"for reading only");
-	if (opt->host)
-		snprintf(sopt.info.host, sizeof(sopt.info.host), "%s",
-			 opt->host);
-	else if (gethostname(sopt.info.host, sizeof(sopt.info.host) - 1))
-		snprintf(sopt.info.host, sizeof(sopt.info.host), "localhost");
-	user_name(sopt.info.user, sizeof(sopt.info.user));
-	snprintf(sopt.info.command, sizeof(sopt.info.command), "%s",
-		 opt->command ? opt->command : "backup");
-	sopt.info.pid = (u32)getpid();
+	store_session_info(opt->host, opt->command ? opt->command : "backup",
+			   &sopt.info);
 	sopt.lock = store_lock_session;
 	sopt.lock_ctx = p;
 	sopt.memory_bytes = store_take_stream_memory(p);
@@ -414,13 +455,9 @@ static int commit(struct backup *b, struct ingest_counts *counts,
 	b->snap.root_hint = b->root_hint.hint;
 	err = session_commit(b->session, &b->snap, diag);
 	memset(&b->snap.root_hint, 0, sizeof(b->snap.root_hint));
-	if (err)
-		return err;
-	/* The session has ended: merged runs are nobody's. The snapshot is
-	 * safe; if this fails, the next backup tries again. */
-	b->p->reserve_session = 0;
-	ignore_result(session_merge_runs(b->session, NULL));
-	return 0;
+	if (!err)
+		settle_index(b);
+	return err;
 }
 
 static void stop_progress(struct backup *b)
@@ -433,6 +470,7 @@ static void stop_progress(struct backup *b)
 
 static void release(struct backup *b)
 {
+	b->p->reserve_session = 0;
 	/* Also one that was locked and then failed to begin. */
 	if (b->p->locked_session)
 		store_unlock_session(b->p, b->p->locked_session);

@@ -47,6 +47,7 @@ struct backup {
 	pthread_t progress_thread;
 	bool have_progress;
 	atomic_bool done;
+	bool index_given_up;	/* it is damaged, and could not be rebuilt */
 };
 
 int backup_begin(struct backup *b, struct akin_pool *p,

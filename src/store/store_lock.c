@@ -66,3 +66,14 @@ int store_session_ended(void *pool, u64 number)
 		return 0;
 	return len == 0;
 }
+
+bool store_lives_alone(struct akin_pool *p)
+{
+	u64 off, len;
+
+	if (!p->locks ||
+	    file_lock_test(p->locks, DISK_LOCK_WRITE, SESSION_BASE,
+			   CATALOG_NUMBER_MAX, &off, &len, NULL))
+		return false;
+	return len == 0;
+}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The index is a cache of what the containers say: without it, or with half of
-# it, everything works, and backups find what there is.
+# it, everything works, and the next backup rebuilds it.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"
@@ -19,17 +19,21 @@ works() {
 	rm -rf "$dst"
 	restore "latest:$src" --target "$dst"
 	assert_same_tree "$src" "$dst"
-	backup --force "$src"
-	assert_summary files=6 bytes=6300000 bytes_read=6300000
-	echo "new: $(summary bytes_new)"
-	rm -rf "$dst"
-	restore "latest:$src" --target "$dst"
-	assert_same_tree "$src" "$dst"
 	# A lost index is a finding, and no damage to anything.
 	expect 5 akin check --read-data --json
 	assert_summary chunks_damaged=0 files_damaged=0 snapshots_damaged=0
 	assert_eq "findings that are not about the index" "$(jq -r 'select(.type ==
 		"finding") | .message' "$out" | grep -vc '^index run' || :)" 0
+	# A backup rebuilds it first, and then finds everything.
+	backup --force "$src"
+	assert_says "$err" 'rebuilding the index from the containers'
+	assert_summary files=6 bytes=6300000 bytes_read=6300000 bytes_new=0
+	expect 0 akin check --read-data
+	backup --force "$src"
+	assert_eq "lines about the index" "$(grep -c index "$err" || :)" 0
+	rm -rf "$dst"
+	restore "latest:$src" --target "$dst"
+	assert_same_tree "$src" "$dst"
 }
 
 rm -f "$pool"/meta/runs/*
@@ -52,3 +56,12 @@ for f in "$pool"/meta/runs/*; do
 	head -c "$size" /dev/urandom >"$f"
 done
 works
+
+# Files of the index that nobody names go with the next backup.
+again
+touch "$pool/meta/runs/00000000000000ff" "$pool/meta/runs/notes" \
+	"$pool/meta/tmp/tmp-1-2-3"
+backup "$src"
+[ ! -e "$pool/meta/runs/00000000000000ff" ] || fail "an orphan stays"
+[ ! -e "$pool/meta/tmp/tmp-1-2-3" ] || fail "a temporary file stays"
+[ -e "$pool/meta/runs/notes" ] || fail "a stranger's file is gone"
