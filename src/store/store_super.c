@@ -200,7 +200,7 @@ static int open_empty(const char *path, const char *label, struct disk **out,
 static int place_dir(const char *pool, const char *name, const char *elsewhere,
 		     char out[PATH_MAX], struct akin_diag *diag)
 {
-	char target[PATH_MAX];
+	char target[PATH_MAX], there[PATH_MAX];
 
 	if (snprintf(out, PATH_MAX, "%s/%s", pool, name) >= PATH_MAX)
 		return diag_set(diag, -AKIN_E_usage, "%s: path too long",
@@ -212,9 +212,16 @@ static int place_dir(const char *pool, const char *name, const char *elsewhere,
 	if (!realpath(elsewhere, target))
 		return diag_set_errno(diag, error_from_errno(errno), errno,
 				      "%s", elsewhere);
-	if (symlink(target, out) && errno != EEXIST)
+	if (symlink(target, out) == 0)
+		return 0;
+	if (errno != EEXIST)
 		return diag_set_errno(diag, error_from_errno(errno), errno,
 				      "%s", out);
+	/* From an earlier attempt, it must lead where this one wants. */
+	if (!realpath(out, there) || strcmp(there, target))
+		return diag_set(diag, -AKIN_E_exists,
+				"%s: is there already and is not %s", out,
+				target);
 	return 0;
 }
 

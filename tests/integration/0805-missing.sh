@@ -42,3 +42,10 @@ expect 0 akin cat "latest:$src/x"
 mv "$pool/data" "$tmp/data"
 mv "$tmp/other/data" "$pool/data"
 expect 5 akin snapshots
+
+# A data directory elsewhere is used, or refused; never silently another one.
+mkdir -p "$tmp/half/data"
+expect 2 "$AKIN" init "$tmp/half" --data-dir "$tmp/elsewhere"
+assert_says "$err" "is there already and is not"
+expect 0 "$AKIN" init --quiet "$tmp/split" --data-dir "$tmp/elsewhere"
+assert_eq link "$(readlink "$tmp/split/data")" "$tmp/elsewhere"
