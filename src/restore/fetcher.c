@@ -267,6 +267,30 @@ static int emit_copy(struct fetcher *f, struct item *it,
 	return err;
 }
 
+/*
+ * Chunks that follow each other in the stream mostly do so in their group too:
+ * one call, and one write, for all of them. @it's group is ready and good.
+ */
+static void take_followers(struct fetcher *f, struct item *it)
+{
+	u64 end = (u64)it->raw_off + it->skip + it->len;
+	struct item *next;
+
+	while (it->count == 1 && f->nr > 0) {
+		next = &f->ring[f->first];
+		if (next->type != ITEM_CHUNK || next->group != it->group ||
+		    next->count != 1 ||
+		    (u64)next->raw_off + next->skip != end ||
+		    end + next->len > it->group->data->raw_len)
+			return;
+		it->len += next->len;
+		end += next->len;
+		item_release(f, next);
+		f->first = (f->first + 1) % RING_ITEMS;
+		f->nr--;
+	}
+}
+
 static int emit_chunk(struct fetcher *f, struct item *it,
 		      struct akin_diag *diag)
 {
@@ -281,6 +305,7 @@ static int emit_chunk(struct fetcher *f, struct item *it,
 				  g->index);
 	if (g->err)
 		return emit_copy(f, it, diag);
+	take_followers(f, it);
 	return emit_bytes(f, it, g->data->raw + it->raw_off + it->skip, diag);
 }
 
