@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "container/container_reader.h"
@@ -639,6 +640,45 @@ static void test_reader_of_merged_runs(void **state)
 	simpool_free(&sp);
 }
 
+struct busy_check {
+	struct simpool *sp;
+	bool merged;
+};
+
+/* So long that the next step reports, too; others merge between two runs. */
+static void merge_meanwhile(void *ctx, const struct akin_progress *p)
+{
+	struct timespec ts = { 0, 220 * 1000 * 1000 };
+	struct busy_check *b = ctx;
+
+	if (b->merged)
+		return;
+	b->merged = strcmp(p->current, "index") == 0;
+	if (b->merged)
+		make_merge(b->sp);
+	else
+		nanosleep(&ts, NULL);
+}
+
+static void test_check_while_others_merge(void **state)
+{
+	struct simpool sp = new_pool();
+	struct busy_check b = { &sp, false };
+	struct akin_check_options opt = { .progress = merge_meanwhile,
+					  .ctx = &b };
+	struct akin_check_result res;
+	struct akin_diag d = { 0 };
+	struct akin_pool *p;
+
+	p = open_pool(&sp);
+	if (akin_check(p, &opt, &res, &d))
+		fail_msg("%s", d.text);
+	assert_true(b.merged);
+	assert_int_equal(res.findings, 0);
+	akin_pool_close(p);
+	simpool_free(&sp);
+}
+
 /* The manifest names a run that is gone: that is damage, and no news. */
 static void test_lost_is_not_merged(void **state)
 {
@@ -813,6 +853,7 @@ int main(void)
 		cmocka_unit_test(test_failure_stops_no_backup),
 		cmocka_unit_test(test_unreadable_container),
 		cmocka_unit_test(test_reader_of_merged_runs),
+		cmocka_unit_test(test_check_while_others_merge),
 		cmocka_unit_test(test_lost_is_not_merged),
 		cmocka_unit_test(test_two_rebuild),
 		cmocka_unit_test(test_orphans),
