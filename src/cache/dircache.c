@@ -358,23 +358,6 @@ static int need_locked(struct dircache *dc, u64 container, struct slot **out,
 	return 0;
 }
 
-/* Index of entry number @entry, or -1: numbers ascend, mostly without gaps. */
-static long index_of_entry(const struct directory *d, u32 entry)
-{
-	u32 lo = 0, hi = d->nr_entries, mid;
-
-	if (entry < d->nr_entries && d->entries[entry].entry == entry)
-		return entry;
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (d->entries[mid].entry < entry)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < d->nr_entries && d->entries[lo].entry == entry ? (long)lo : -1;
-}
-
 int dircache_verify(struct dircache *dc, const struct place *at,
 		    const struct fp *fp, struct dir_hit *out,
 		    struct akin_diag *diag)
@@ -394,7 +377,7 @@ int dircache_verify(struct dircache *dc, const struct place *at,
 	t.slot = (u16)(s - dc->slots);
 	index = s->state == SLOT_WRITER ?
 			at->entry :
-			index_of_entry(container_directory(s->reader),
+			container_entry_index(container_directory(s->reader),
 				       at->entry);
 	t.index = (u16)index;
 	if (index >= 0 && index < CONTAINER_MAX_ENTRIES)

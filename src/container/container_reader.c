@@ -155,6 +155,22 @@ container_reader_footer(const struct container_reader *r)
 	return &r->footer;
 }
 
+long container_entry_index(const struct directory *d, u32 entry)
+{
+	u32 lo = 0, hi = d->nr_entries, mid;
+
+	if (entry < d->nr_entries && d->entries[entry].entry == entry)
+		return entry;
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (d->entries[mid].entry < entry)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < d->nr_entries && d->entries[lo].entry == entry ? (long)lo : -1;
+}
+
 size_t container_reader_bytes(const struct container_reader *r)
 {
 	size_t n = sizeof(*r);

@@ -28,6 +28,9 @@ container_directory(const struct container_reader *r);
 /* As read when it was opened; the directory ends where it starts. */
 const struct container_footer *
 container_reader_footer(const struct container_reader *r);
+/* Index of entry number @entry in @d, or -1: numbers ascend, mostly without
+ * gaps. */
+long container_entry_index(const struct directory *d, u32 entry);
 /* Bytes of memory it holds. */
 size_t container_reader_bytes(const struct container_reader *r);
 

@@ -497,11 +497,3 @@ container_writer_directory(const struct container_writer *w)
 {
 	return &w->dir;
 }
-
-void container_writer_take_directory(struct container_writer *w,
-				     struct directory *out)
-{
-	akin_assert(w->sealed);
-	*out = w->dir;
-	memset(&w->dir, 0, sizeof(w->dir));
-}

@@ -92,8 +92,5 @@ int container_writer_seal(struct container_writer *w,
 /* The directory as sealed; borrowed until the writer is freed. */
 const struct directory *
 container_writer_directory(const struct container_writer *w);
-/* Hand the directory over (the writer keeps none). */
-void container_writer_take_directory(struct container_writer *w,
-				     struct directory *out);
 
 #endif

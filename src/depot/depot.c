@@ -477,27 +477,15 @@ int depot_narrow_hint(struct depot *d, const struct fp *fps, u32 n,
 static int spot_in(const struct directory *dir, const struct dir_hit *at,
 		   const struct fp *fp, struct chunk_spot *out)
 {
-	u32 lo = 0, hi = dir->nr_entries, mid;
+	long i = container_entry_index(dir, at->entry);
 
-	if (at->entry < dir->nr_entries &&
-	    dir->entries[at->entry].entry == at->entry) {
-		lo = at->entry;
-	} else {
-		while (lo < hi) {
-			mid = lo + (hi - lo) / 2;
-			if (dir->entries[mid].entry < at->entry)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-	}
-	if (lo >= dir->nr_entries || !fp_equal(&dir->entries[lo].fp, fp))
+	if (i < 0 || !fp_equal(&dir->entries[i].fp, fp))
 		return -AKIN_E_fp_unknown;
-	out->group = dir->entries[lo].group;
-	out->raw_off = dir->entries[lo].raw_off;
-	out->len = dir->entries[lo].len;
+	out->group = dir->entries[i].group;
+	out->raw_off = dir->entries[i].raw_off;
+	out->len = dir->entries[i].len;
 	out->group_raw = dir->groups[out->group].raw_len;
-	return (int)lo;
+	return (int)i;
 }
 
 int depot_spot(struct depot *d, const struct dir_hit *at, const struct fp *fp,
