@@ -131,23 +131,48 @@ static void fill_progress(struct backup *b, struct akin_progress *out)
 	out->elapsed_ns = clock_ns() - b->start_ns;
 }
 
+/* Returns early when the backup is done: nobody waits for the next report.
+ * Called with the lock held. */
+static void wait_for_report(struct backup *b)
+{
+	u64 due = clock_ns() + PROGRESS_NS;
+	struct timespec ts = { .tv_sec = (time_t)(due / 1000000000),
+			       .tv_nsec = (long)(due % 1000000000) };
+	int err = 0;
+
+	while (!b->done && !err)
+		err = pthread_cond_timedwait(&b->ended, &b->lock, &ts);
+}
+
 static void *progress_main(void *arg)
 {
-	struct timespec ts = { 0, PROGRESS_NS };
 	struct backup *b = arg;
 	struct akin_progress pr;
 	char current[sizeof(b->current)];
 
-	while (!atomic_load(&b->done)) {
-		fill_progress(b, &pr);
-		pthread_mutex_lock(&b->lock);
+	pthread_mutex_lock(&b->lock);
+	while (!b->done) {
 		memcpy(current, b->current, sizeof(current));
 		pthread_mutex_unlock(&b->lock);
+		fill_progress(b, &pr);
 		pr.current = current;
 		b->opt->progress(b->opt->ctx, &pr);
-		nanosleep(&ts, NULL);
+		pthread_mutex_lock(&b->lock);
+		wait_for_report(b);
 	}
+	pthread_mutex_unlock(&b->lock);
 	return NULL;
+}
+
+static void init_progress(struct backup *b)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&b->ended, &attr);
+	pthread_condattr_destroy(&attr);
 }
 
 static int dup_list(const char *const *in, u32 nr, char ***out, u32 *nr_ret)
@@ -390,7 +415,7 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	b->p = p;
 	b->opt = opt;
 	b->start_ns = clock_ns();
-	pthread_mutex_init(&b->lock, NULL);
+	init_progress(b);
 	if (p->read_only)
 		return diag_set(diag, -AKIN_E_readonly, "the pool was opened "
 				"for reading only");
@@ -462,7 +487,10 @@ static int commit(struct backup *b, struct ingest_counts *counts,
 
 static void stop_progress(struct backup *b)
 {
-	atomic_store(&b->done, true);
+	pthread_mutex_lock(&b->lock);
+	b->done = true;
+	pthread_cond_signal(&b->ended);
+	pthread_mutex_unlock(&b->lock);
 	if (b->have_progress)
 		pthread_join(b->progress_thread, NULL);
 	b->have_progress = false;
@@ -479,6 +507,7 @@ static void release(struct backup *b)
 	tree_builder_free(b->tree);
 	hintset_release(&b->root_hint);
 	snapshot_release(&b->snap);
+	pthread_cond_destroy(&b->ended);
 	pthread_mutex_destroy(&b->lock);
 }
 

@@ -42,11 +42,12 @@ struct backup {
 	_Atomic u64 files, dirs, others, unchanged, warnings;
 	_Atomic u64 bytes_read, bytes_kept;
 	_Atomic u64 files_total, bytes_total;
-	pthread_mutex_t lock;	/* guards current */
+	pthread_mutex_t lock;	/* guards current and done */
+	pthread_cond_t ended;	/* done was set */
 	char current[256];
+	bool done;
 	pthread_t progress_thread;
 	bool have_progress;
-	atomic_bool done;
 	bool index_given_up;	/* it is damaged, and could not be rebuilt */
 };
 
