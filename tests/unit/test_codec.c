@@ -123,11 +123,62 @@ static void test_codec_hostile_input(void **state)
 	codec_ctx_free(ctx);
 }
 
+static size_t packed_len(struct codec_ctx *ctx, const u8 *data)
+{
+	static u8 out[N], back[N];
+	size_t len;
+	u8 id;
+
+	assert_int_equal(codec_compress(ctx, CODEC_GAIN_EIGHTH, data, N, out,
+					&len, &id, NULL), 0);
+	assert_int_equal(id, CODEC_ZSTD);
+	assert_int_equal(codec_decompress(ctx, id, out, len, back, N), 0);
+	assert_memory_equal(back, data, N);
+	return len;
+}
+
+/* Samples without matches but for short ones far away, which skipping misses. */
+static void fill_samples(u8 *p, u64 seed)
+{
+	struct rng r = { seed };
+	size_t i;
+
+	for (i = 0; i < N; i++)
+		p[i] = (u8)(rng_below(&r, 16) + rng_below(&r, 16));
+	for (i = 0; i < 100; i++)
+		memcpy(p + N / 2 + i * 600, p + i * 600, 24);
+}
+
+/* Where matches gain little they are skipped over; other data in between is
+ * compressed as ever. */
+static void test_codec_skips_where_matches_gain_little(void **state)
+{
+	struct codec_choice c = { CODEC_ZSTD, 1 };
+	struct codec_ctx *plain, *adapted;
+	u8 *text = malloc(N), *samples = malloc(N);
+	size_t full, skipped;
+
+	fill_text(text, N);
+	fill_samples(samples, 3);
+	assert_int_equal(codec_ctx_new(&c, &plain, NULL), 0);
+	assert_int_equal(codec_ctx_new(&c, &adapted, NULL), 0);
+	full = packed_len(adapted, samples);	/* the trial: the better one */
+	skipped = packed_len(adapted, samples);
+	assert_true(skipped > full);
+	assert_true(skipped < full + full / 20);
+	assert_int_equal(packed_len(adapted, text), packed_len(plain, text));
+	codec_ctx_free(plain);
+	codec_ctx_free(adapted);
+	free(text);
+	free(samples);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_codec_roundtrip),
 		cmocka_unit_test(test_codec_probe_keeps_skewed_noise),
+		cmocka_unit_test(test_codec_skips_where_matches_gain_little),
 		cmocka_unit_test(test_codec_names),
 		cmocka_unit_test(test_codec_hostile_input),
 	};
