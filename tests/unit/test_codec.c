@@ -137,7 +137,7 @@ static size_t packed_len(struct codec_ctx *ctx, const u8 *data)
 	return len;
 }
 
-/* Samples without matches but for short ones far away, which skipping misses. */
+/* Samples without matches but for short ones, which skipping misses. */
 static void fill_samples(u8 *p, u64 seed)
 {
 	struct rng r = { seed };
@@ -146,7 +146,7 @@ static void fill_samples(u8 *p, u64 seed)
 	for (i = 0; i < N; i++)
 		p[i] = (u8)(rng_below(&r, 16) + rng_below(&r, 16));
 	for (i = 0; i < 100; i++)
-		memcpy(p + N / 2 + i * 600, p + i * 600, 24);
+		memcpy(p + 4000 + i * 1000, p + 500 + i * 1000, 24);
 }
 
 /* Where matches gain little they are skipped over; other data in between is
