@@ -137,6 +137,24 @@ void workers_queue(struct workers *ws, struct work *w)
 	pthread_mutex_unlock(&ws->lock);
 }
 
+bool workers_cancel(struct workers *ws, struct work *w)
+{
+	struct work **at;
+	bool found;
+
+	pthread_mutex_lock(&ws->lock);
+	for (at = &ws->head; *at && *at != w; at = &(*at)->next)
+		;
+	found = *at;
+	if (found) {
+		*at = w->next;
+		if (!*at)
+			ws->tail = at;
+	}
+	pthread_mutex_unlock(&ws->lock);
+	return found;
+}
+
 unsigned workers_nr(const struct workers *ws)
 {
 	return ws->opt.nr_threads;

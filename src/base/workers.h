@@ -7,7 +7,8 @@
  * and the like, made by the crew's owner). The queue has no bound: who queues
  * bounds what he queues.
  *
- * Thread safety: workers_queue from any thread, also from a work item.
+ * Thread safety: workers_queue and workers_cancel from any thread, also from a
+ * work item.
  */
 #ifndef BASE_WORKERS_H
 #define BASE_WORKERS_H
@@ -35,6 +36,8 @@ int workers_new(const struct workers_options *opt, struct workers **out,
 /* Runs what is queued, then ends. NULL is fine. */
 void workers_free(struct workers *ws);
 void workers_queue(struct workers *ws, struct work *w);
+/* Take @w back if no thread has begun with it; false: it runs, or ran. */
+bool workers_cancel(struct workers *ws, struct work *w);
 unsigned workers_nr(const struct workers *ws);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "ingest/hash_parts.h"
 #include "ingest/stream_internal.h"
 
 /* Cut one piece of contiguous data; what is left becomes the carry. */
@@ -228,8 +229,9 @@ static int process_in_lane(struct ingest_stream *st, struct batch *b, u32 *done,
 
 	err = cut_all(st, b, diag);
 	if (!err)
-		err = hasher_batch(st->depot->data_hasher, l->hash_scratch,
-				   l->items, l->nr_chunks, l->fps);
+		err = hash_parts(st->depot->workers, st->depot->data_hasher,
+				  l->hash_scratch, l->items, l->nr_chunks,
+				  l->fps);
 	if (!err)
 		err = depot_find(st->depot, l->fps, l->nr_chunks, l->hits,
 				 diag);
