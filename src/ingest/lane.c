@@ -10,6 +10,9 @@
 #define WRITE_BEHIND_BYTES (512 * KiB)
 /* A stream's recipe under construction, operations, stack. */
 #define STREAM_BYTES (32 * KiB)
+/* With every batch: its chunks' lengths, and of a threaded stream's three a
+ * third of a cutter's scratch. */
+#define BATCH_MORE_BYTES (32 * KiB)
 
 u32 lane_headroom(const struct session *s)
 {
@@ -35,7 +38,8 @@ static size_t share(const struct session *s, u32 nr_streams, u32 nr_batches,
 {
 	const struct lane_set *set = &s->lanes;
 	size_t taken = nr_lanes * lane_bytes(s) + nr_streams * STREAM_BYTES +
-		       (size_t)nr_batches * lane_headroom(s);
+		       (size_t)nr_batches *
+			       (lane_headroom(s) + BATCH_MORE_BYTES);
 
 	if (taken >= set->memory || nr_batches == 0)
 		return 0;
@@ -72,7 +76,6 @@ static void lane_free(struct lane *l)
 		return;
 	chunk_scratch_free(l->cut_scratch);
 	hash_scratch_free(l->hash_scratch);
-	mem_free(l->lens);
 	mem_free(l->items);
 	mem_free(l->fps);
 	mem_free(l->hits);
@@ -96,12 +99,6 @@ static int lane_new(struct session *s, struct lane **out,
 	err = chunk_scratch_new(batch, &l->cut_scratch, diag);
 	if (!err)
 		err = hash_scratch_new(&l->hash_scratch, diag);
-	l->max_lens = (u32)(batch / s->depot->super.chunk_min) + 2;
-	if (!err) {
-		l->lens = mem_calloc(l->max_lens, sizeof(*l->lens));
-		if (!l->lens)
-			err = diag_set(diag, -AKIN_E_nomem, "stream");
-	}
 	if (err) {
 		lane_free(l);
 		return err;

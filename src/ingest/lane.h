@@ -35,8 +35,6 @@ struct lane {
 
 	struct chunk_scratch *cut_scratch;
 	struct hash_scratch *hash_scratch;
-	u32 *lens;		/* one cut's lengths */
-	u32 max_lens;
 	/* Of one batch. */
 	struct hash_item *items;
 	struct fp *fps;

@@ -15,6 +15,7 @@ static void batch_free(struct batch *b)
 		return;
 	mem_free(b->memory);
 	mem_free(b->ops);
+	mem_free(b->lens);
 	mem_free(b);
 }
 
@@ -74,21 +75,38 @@ static void tell_counters(struct ingest_stream *st)
 	st->told = st->counts;
 }
 
+/* The first one counts. */
+static void keep_error_locked(struct ingest_stream *st, int err,
+			      const struct akin_diag *diag)
+{
+	if (!err || st->err)
+		return;
+	st->err = err;
+	st->diag = *diag;
+}
+
+static bool has_failed(struct ingest_stream *st)
+{
+	bool failed;
+
+	pthread_mutex_lock(&st->lock);
+	failed = st->err;
+	pthread_mutex_unlock(&st->lock);
+	return failed;
+}
+
 /* Process on whichever thread this is, and publish the result. */
 static void process(struct ingest_stream *st, struct batch *b)
 {
 	struct akin_diag diag = { 0 };
 	int err = 0;
 
-	if (st->err)
+	if (has_failed(st))
 		stream_drop_tokens(st, b, 0);
 	else
 		err = stream_process(st, b, &diag);
 	pthread_mutex_lock(&st->lock);
-	if (err && !st->err) {
-		st->err = err;
-		st->diag = diag;
-	}
+	keep_error_locked(st, err, &diag);
 	st->counts.bytes_new = st->tally.bytes_new;
 	st->counts.chunks = st->tally.chunks;
 	st->counts.chunks_new = st->tally.chunks_new;
@@ -127,11 +145,16 @@ static int alloc_parts(struct ingest_stream *st, struct akin_diag *diag)
 {
 	struct batch *b;
 	u32 i;
+	int err;
 
-	if (st->nr_batches > 1) {
+	if (st->opt.threaded) {
 		st->carry = mem_alloc(st->headroom);
 		if (!st->carry)
 			return diag_set(diag, -AKIN_E_nomem, "stream");
+		err = chunk_scratch_new(st->headroom + BATCH_BYTES,
+					&st->cut_scratch, diag);
+		if (err)
+			return err;
 	}
 	for (i = 0; i < st->nr_batches; i++) {
 		b = mem_zalloc(sizeof(*b));
@@ -154,6 +177,7 @@ static void stream_free(struct ingest_stream *st)
 	}
 	recipe_builder_release(&st->recipe);
 	hintset_release(&st->hint);
+	chunk_scratch_free(st->cut_scratch);
 	mem_free(st->carry);
 	pthread_cond_destroy(&st->changed);
 	pthread_mutex_destroy(&st->lock);
@@ -207,6 +231,20 @@ static int stream_error_locked(struct ingest_stream *st,
 			akin_strerror(st->err));
 }
 
+/* On the feeder's side; an error is kept as the processor keeps its own, so
+ * that what the batch carries is dropped in its turn. */
+static void cut_ahead(struct ingest_stream *st, struct batch *b)
+{
+	struct akin_diag diag = { 0 };
+	int err;
+
+	err = stream_cut(st, b, st->cut_scratch, &diag);
+	stream_save_carry(st, b);
+	pthread_mutex_lock(&st->lock);
+	keep_error_locked(st, err, &diag);
+	pthread_mutex_unlock(&st->lock);
+}
+
 /* Hand the batch being filled to the processor. */
 static int submit(struct ingest_stream *st, struct akin_diag *diag)
 {
@@ -215,7 +253,9 @@ static int submit(struct ingest_stream *st, struct akin_diag *diag)
 
 	st->filling = NULL;
 	st->data_open = false;
-	if (b && !st->have_thread)
+	if (b && st->have_thread)
+		cut_ahead(st, b);
+	else if (b)
 		process(st, b);
 	pthread_mutex_lock(&st->lock);
 	if (b && st->have_thread) {

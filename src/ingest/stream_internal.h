@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by stream.c (feeding) and stream_process.c (what happens to a batch).
+ * Shared by stream.c (feeding), stream_cut.c (a batch into chunks) and
+ * stream_process.c (what happens to them). With a thread of its own a stream
+ * cuts on the feeder's side, which reading alone does not keep busy.
  */
 #ifndef INGEST_STREAM_INTERNAL_H
 #define INGEST_STREAM_INTERNAL_H
@@ -35,6 +37,8 @@ struct batch {
 	u32 len, cap;
 	struct op *ops;
 	u32 nr_ops, cap_ops;
+	u32 *lens;		/* of the chunks of all DATA, in order */
+	u32 nr_chunks, cap_chunks;
 	struct batch *next;
 };
 
@@ -53,6 +57,15 @@ struct ingest_stream {
 	struct batch *filling;
 	bool data_open;		/* last op is DATA and may be extended */
 
+	/* The cutter's: on the feeder's side if threaded, else in the lane. */
+	struct chunk_scratch *cut_scratch;	/* NULL: the lane's */
+	/* What is left of a batch: kept in @carry, or, where there is only one
+	 * batch (NULL), in that batch's headroom. */
+	u8 *carry;
+	u32 carry_len;
+	const u8 *left;		/* where it lies until the batch is done */
+	bool object_fresh;	/* the open object has no entries yet */
+
 	/* Between the two. */
 	pthread_mutex_t lock;	/* guards the queue, err, busy */
 	pthread_cond_t changed;
@@ -66,17 +79,19 @@ struct ingest_stream {
 
 	/* Processor's side. */
 	bool in_lane;		/* this thread holds its lock */
-	/* What the cutter left: kept in @carry, or, where there is only one
-	 * batch (NULL), in that batch's headroom. */
-	u8 *carry;
-	u32 carry_len;
-	const u8 *left;		/* where it lies until the batch is done */
-	bool object_fresh;	/* the open object has no entries yet */
 	struct recipe_builder recipe;
 	struct hintset hint;
 	struct ingest_counts tally;
 	struct ingest_counts told;	/* to the pool's counters */
 };
+
+/* Fill in the batch's lens and its operations' nr_chunks. */
+int stream_cut(struct ingest_stream *st, struct batch *b,
+	       struct chunk_scratch *scratch, struct akin_diag *diag)
+	__must_check;
+/* After the batch, whose chunks may lie where the carry goes. */
+void stream_save_carry(struct ingest_stream *st, struct batch *b);
+const u8 *stream_op_data(const struct batch *b, const struct op *op);
 
 /* Process one batch; the batch is empty afterwards, also after an error. */
 int stream_process(struct ingest_stream *st, struct batch *b,

@@ -1,108 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens to a batch: cut everything, fingerprint everything, look
- * everything up, then walk the operations in order and store, build recipes
- * and call back. Each step runs over the whole batch, so that vector lanes and
- * prefetches are full whatever the sizes of the objects.
+ * What happens to a batch that is cut: fingerprint everything, look everything
+ * up, then walk the operations in order and store, build recipes and call back.
+ * Each step runs over the whole batch, so that vector lanes and prefetches are
+ * full whatever the sizes of the objects.
  */
-#include "base/check.h"
 #include "base/mem.h"
 #include "ingest/hash_parts.h"
 #include "ingest/stream_internal.h"
 
-/* Cut one piece of contiguous data; what is left becomes the carry. */
-static int cut_data(struct ingest_stream *st, struct op *op, const u8 *data,
-		    bool final, struct akin_diag *diag)
+/* The batch's chunks as items to hash, in the lane's room. */
+static int list_chunks(struct lane *l, const struct batch *b,
+		       struct akin_diag *diag)
 {
-	struct lane *l = st->lane;
-	size_t nr, consumed, i;
+	const struct op *op;
+	const u8 *data;
+	u32 i, k;
 	int err;
 
-	err = chunker_cut(st->depot->chunker, l->cut_scratch, data, op->len,
-			  final, l->lens, l->max_lens, &nr, &consumed);
-	if (err)
-		return diag_set(diag, err, "cutting: %s", akin_strerror(err));
-	err = lane_need_chunks(l, (u32)nr, diag);
+	l->nr_chunks = 0;
+	err = lane_need_chunks(l, b->nr_chunks, diag);
 	if (err)
 		return err;
-	op->nr_chunks = (u32)nr;
-	for (i = 0; i < nr; i++) {
-		l->items[l->nr_chunks].data = data;
-		l->items[l->nr_chunks++].len = l->lens[i];
-		data += l->lens[i];
-	}
-	st->carry_len = (u32)(op->len - consumed);
-	akin_assert(st->carry_len <= st->headroom);
-	st->left = data;
-	return 0;
-}
-
-/* After the batch, whose chunks may lie where the carry goes. */
-static void save_carry(struct ingest_stream *st, struct batch *b)
-{
-	if (st->carry_len)
-		memmove(st->carry ? st->carry : b->data - st->carry_len,
-			st->left, st->carry_len);
-}
-
-/*
- * Put the carry in front of the batch's first bytes, as an operation of its
- * own if the first one is not data.
- */
-static void prepend_carry(struct ingest_stream *st, struct batch *b)
-{
-	if (st->carry_len == 0)
-		return;
-	if (st->carry)
-		memcpy(b->data - st->carry_len, st->carry, st->carry_len);
-	if (b->nr_ops == 0 || b->ops[0].type != OP_DATA) {
-		akin_assert(b->nr_ops < b->cap_ops);
-		memmove(b->ops + 1, b->ops, b->nr_ops * sizeof(*b->ops));
-		memset(&b->ops[0], 0, sizeof(b->ops[0]));
-		b->ops[0].type = OP_DATA;
-		b->nr_ops++;
-	}
-	b->ops[0].off -= st->carry_len;	/* modulo 2^32: see op_data() */
-	b->ops[0].len += st->carry_len;
-	st->carry_len = 0;
-}
-
-static const u8 *op_data(const struct batch *b, const struct op *op)
-{
-	return b->data + (s32)op->off;
-}
-
-static int cut_all(struct ingest_stream *st, struct batch *b,
-		   struct akin_diag *diag)
-{
-	struct op *op;
-	bool fresh = st->object_fresh;
-	bool final;
-	u32 i;
-	int err;
-
-	st->lane->nr_chunks = 0;
-	prepend_carry(st, b);
 	for (i = 0; i < b->nr_ops; i++) {
 		op = &b->ops[i];
-		if (op->type == OP_BEGIN)
-			fresh = true;
-		if (op->type == OP_HOLE)
-			fresh = false;
-		if (op->type != OP_DATA)
-			continue;
-		final = i + 1 < b->nr_ops;
-		op->is_inline = fresh && final && op->len <= RECIPE_INLINE_MAX &&
-				b->ops[i + 1].type == OP_END;
-		if (op->is_inline)
-			continue;
-		err = cut_data(st, op, op_data(b, op), final, diag);
-		if (err)
-			return err;
-		if (op->nr_chunks)
-			fresh = false;
+		data = stream_op_data(b, op);
+		for (k = 0; k < op->nr_chunks; k++) {
+			l->items[l->nr_chunks].data = data;
+			l->items[l->nr_chunks].len = b->lens[l->nr_chunks];
+			data += b->lens[l->nr_chunks++];
+		}
 	}
-	st->object_fresh = fresh;
 	return 0;
 }
 
@@ -161,7 +89,7 @@ static int emit_data(struct ingest_stream *st, const struct batch *b,
 
 	if (op->is_inline) {
 		e.len = op->len;
-		e.data = op_data(b, op);
+		e.data = stream_op_data(b, op);
 		return recipe_builder_add(&st->recipe, &e, 0, diag);
 	}
 	for (i = 0; !err && i < op->nr_chunks; i++)
@@ -225,9 +153,12 @@ static int process_in_lane(struct ingest_stream *st, struct batch *b, u32 *done,
 {
 	struct lane *l = st->lane;
 	u32 k = 0;
-	int err;
+	int err = 0;
 
-	err = cut_all(st, b, diag);
+	if (!st->cut_scratch)
+		err = stream_cut(st, b, l->cut_scratch, diag);
+	if (!err)
+		err = list_chunks(l, b, diag);
 	if (!err)
 		err = hash_parts(st->depot->workers, st->depot->data_hasher,
 				  l->hash_scratch, l->items, l->nr_chunks,
@@ -237,7 +168,8 @@ static int process_in_lane(struct ingest_stream *st, struct batch *b, u32 *done,
 				 diag);
 	while (!err && *done < b->nr_ops)
 		err = emit_op(st, b, &b->ops[(*done)++], &k, diag);
-	save_carry(st, b);
+	if (!st->cut_scratch)
+		stream_save_carry(st, b);
 	return err;
 }
 

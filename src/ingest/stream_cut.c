@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch into chunks: where each piece of data is cut, and what is too short
+ * to be cut yet and waits for the next batch.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "ingest/stream_internal.h"
+
+const u8 *stream_op_data(const struct batch *b, const struct op *op)
+{
+	return b->data + (s32)op->off;
+}
+
+/* Room for the chunks of @len more bytes. */
+static int need_lens(struct ingest_stream *st, struct batch *b, u32 len,
+		     u32 *max_ret)
+{
+	u32 more = len / st->depot->super.chunk_min + 2;
+	u32 cap = b->cap_chunks ? b->cap_chunks : 256;
+	u32 *p;
+
+	*max_ret = more;
+	while (cap < b->nr_chunks + more)
+		cap *= 2;
+	if (cap == b->cap_chunks)
+		return 0;
+	p = mem_realloc(b->lens, cap * sizeof(*p));
+	if (!p)
+		return -AKIN_E_nomem;
+	b->lens = p;
+	b->cap_chunks = cap;
+	return 0;
+}
+
+/* Cut one piece of contiguous data; what is left becomes the carry. */
+static int cut_data(struct ingest_stream *st, struct batch *b, struct op *op,
+		    struct chunk_scratch *scratch, bool final,
+		    struct akin_diag *diag)
+{
+	const u8 *data = stream_op_data(b, op);
+	size_t nr, consumed;
+	u32 max;
+	int err;
+
+	err = need_lens(st, b, op->len, &max);
+	if (!err)
+		err = chunker_cut(st->depot->chunker, scratch, data, op->len,
+				  final, b->lens + b->nr_chunks, max, &nr,
+				  &consumed);
+	if (err)
+		return diag_set(diag, err, "cutting: %s", akin_strerror(err));
+	op->nr_chunks = (u32)nr;
+	b->nr_chunks += (u32)nr;
+	st->carry_len = (u32)(op->len - consumed);
+	akin_assert(st->carry_len <= st->headroom);
+	st->left = data + consumed;
+	return 0;
+}
+
+/*
+ * Put the carry in front of the batch's first bytes, as an operation of its
+ * own if the first one is not data.
+ */
+static void prepend_carry(struct ingest_stream *st, struct batch *b)
+{
+	if (st->carry_len == 0)
+		return;
+	if (st->carry)
+		memcpy(b->data - st->carry_len, st->carry, st->carry_len);
+	if (b->nr_ops == 0 || b->ops[0].type != OP_DATA) {
+		akin_assert(b->nr_ops < b->cap_ops);
+		memmove(b->ops + 1, b->ops, b->nr_ops * sizeof(*b->ops));
+		memset(&b->ops[0], 0, sizeof(b->ops[0]));
+		b->ops[0].type = OP_DATA;
+		b->nr_ops++;
+	}
+	/* Modulo 2^32: see stream_op_data(). */
+	b->ops[0].off -= st->carry_len;
+	b->ops[0].len += st->carry_len;
+	st->carry_len = 0;
+}
+
+void stream_save_carry(struct ingest_stream *st, struct batch *b)
+{
+	if (st->carry_len)
+		memmove(st->carry ? st->carry : b->data - st->carry_len,
+			st->left, st->carry_len);
+}
+
+int stream_cut(struct ingest_stream *st, struct batch *b,
+	       struct chunk_scratch *scratch, struct akin_diag *diag)
+{
+	struct op *op;
+	bool fresh = st->object_fresh;
+	bool final;
+	u32 i;
+	int err;
+
+	b->nr_chunks = 0;
+	prepend_carry(st, b);
+	for (i = 0; i < b->nr_ops; i++) {
+		op = &b->ops[i];
+		if (op->type == OP_BEGIN)
+			fresh = true;
+		if (op->type == OP_HOLE)
+			fresh = false;
+		if (op->type != OP_DATA)
+			continue;
+		final = i + 1 < b->nr_ops;
+		op->is_inline = fresh && final && op->len <= RECIPE_INLINE_MAX &&
+				b->ops[i + 1].type == OP_END;
+		if (op->is_inline)
+			continue;
+		err = cut_data(st, b, op, scratch, final, diag);
+		if (err)
+			return err;
+		if (op->nr_chunks)
+			fresh = false;
+	}
+	st->object_fresh = fresh;
+	return 0;
+}
