@@ -34,6 +34,13 @@ struct codec_ops {
 			 u8 *out, size_t cap);
 	bool (*decompress)(struct codec_ctx *ctx, const void *data, size_t n,
 			   u8 *out, size_t raw_len);
+	/* Against @ref; NULL: cannot. */
+	long (*compress_ref)(struct codec_ctx *ctx, const void *ref,
+			     size_t ref_len, const void *data, size_t n,
+			     u8 *out, size_t cap);
+	bool (*decompress_ref)(struct codec_ctx *ctx, const void *ref,
+			       size_t ref_len, const void *data, size_t n,
+			       u8 *out, size_t raw_len);
 };
 
 /*
@@ -172,6 +179,47 @@ static long zstd_compress(struct codec_ctx *ctx, const void *data, size_t n,
 	return ZSTD_isError(r) ? 0 : (long)r;
 }
 
+/*
+ * Against a reference most of the gain is in long matches into it, so that the
+ * table must hold positions all over reference and group.
+ */
+#define ZSTD_REF_HASH_LOG 17
+
+static long zstd_compress_ref(struct codec_ctx *ctx, const void *ref,
+			      size_t ref_len, const void *data, size_t n,
+			      u8 *out, size_t cap)
+{
+	int err = zstd_begin(ctx);
+	size_t r;
+
+	if (err)
+		return err;
+	if (ctx->choice.level == 1) {
+		ZSTD_CCtx_setParameter(ctx->zc, ZSTD_c_targetLength, 0);
+		ZSTD_CCtx_setParameter(ctx->zc, ZSTD_c_hashLog,
+				       ZSTD_REF_HASH_LOG);
+	}
+	r = ZSTD_CCtx_refPrefix(ctx->zc, ref, ref_len);
+	if (!ZSTD_isError(r))
+		r = ZSTD_compress2(ctx->zc, out, cap, data, n);
+	if (ctx->choice.level == 1)
+		ZSTD_CCtx_setParameter(ctx->zc, ZSTD_c_hashLog,
+				       ZSTD_FAST_HASH_LOG);
+	return ZSTD_isError(r) ? 0 : (long)r;
+}
+
+static bool zstd_decompress_ref(struct codec_ctx *ctx, const void *ref,
+				size_t ref_len, const void *data, size_t n,
+				u8 *out, size_t raw_len)
+{
+	if (!ctx->zd)
+		ctx->zd = ZSTD_createDCtx();
+	/* For one frame; gone after it, also after an error. */
+	return ctx->zd &&
+	       !ZSTD_isError(ZSTD_DCtx_refPrefix(ctx->zd, ref, ref_len)) &&
+	       ZSTD_decompressDCtx(ctx->zd, out, raw_len, data, n) == raw_len;
+}
+
 static bool zstd_decompress(struct codec_ctx *ctx, const void *data, size_t n,
 			    u8 *out, size_t raw_len)
 {
@@ -182,9 +230,14 @@ static bool zstd_decompress(struct codec_ctx *ctx, const void *data, size_t n,
 }
 
 static const struct codec_ops codec_table[CODEC_NR] = {
-	[CODEC_NONE] = { "none", 0, 0, 0, NULL, NULL },
-	[CODEC_LZ4] = { "lz4", 0, 0, 0, lz4_compress, lz4_decompress },
-	[CODEC_ZSTD] = { "zstd", 1, 19, 3, zstd_compress, zstd_decompress },
+	[CODEC_NONE] = { .name = "none" },
+	[CODEC_LZ4] = { .name = "lz4", .compress = lz4_compress,
+			.decompress = lz4_decompress },
+	[CODEC_ZSTD] = { .name = "zstd", .level_min = 1, .level_max = 19,
+			 .level_default = 3, .compress = zstd_compress,
+			 .decompress = zstd_decompress,
+			 .compress_ref = zstd_compress_ref,
+			 .decompress_ref = zstd_decompress_ref },
 };
 
 const char *codec_name(u8 id)
@@ -325,6 +378,34 @@ int codec_compress(struct codec_ctx *ctx, enum codec_gain gain,
 	return 0;
 }
 
+bool codec_has_ref(const struct codec_ctx *ctx)
+{
+	return codec_table[ctx->choice.id].compress_ref;
+}
+
+int codec_compress_ref(struct codec_ctx *ctx, enum codec_gain gain,
+		       const void *ref, size_t ref_len, const void *data,
+		       size_t n, u8 *out, size_t *len_ret, u8 *id_ret,
+		       struct akin_diag *diag)
+{
+	const struct codec_ops *ops = &codec_table[ctx->choice.id];
+	long r = 0;
+
+	*id_ret = CODEC_NONE;
+	*len_ret = 0;
+	if (n < 32)
+		return 0;
+	r = ops->compress_ref(ctx, ref, ref_len, data, n, out,
+			      gain == CODEC_GAIN_ANY ? n - 1 : n - n / 8);
+	if (r < 0)
+		return diag_set(diag, (int)r, "compressing %zu bytes", n);
+	if (r > 0) {
+		*id_ret = ctx->choice.id;
+		*len_ret = (size_t)r;
+	}
+	return 0;
+}
+
 int codec_decompress(struct codec_ctx *ctx, u8 id, const void *data, size_t n,
 		     u8 *out, size_t raw_len)
 {
@@ -341,4 +422,18 @@ int codec_decompress(struct codec_ctx *ctx, u8 id, const void *data, size_t n,
 		return -AKIN_E_bad_length;
 	return codec_table[id].decompress(ctx, data, n, out, raw_len)
 	       ? 0 : -AKIN_E_bad_data;
+}
+
+int codec_decompress_ref(struct codec_ctx *ctx, u8 id, const void *ref,
+			 size_t ref_len, const void *data, size_t n, u8 *out,
+			 size_t raw_len)
+{
+	if (id >= CODEC_NR)
+		return -AKIN_E_codec_unknown;
+	if (raw_len > INT32_MAX || n > INT32_MAX || ref_len > INT32_MAX)
+		return -AKIN_E_bad_length;
+	if (!codec_table[id].decompress_ref)
+		return -AKIN_E_bad_data;
+	return codec_table[id].decompress_ref(ctx, ref, ref_len, data, n, out,
+					      raw_len) ? 0 : -AKIN_E_bad_data;
 }

@@ -56,6 +56,21 @@ int codec_compress(struct codec_ctx *ctx, enum codec_gain gain,
 		   const void *data, size_t n, u8 *out, size_t *len_ret,
 		   u8 *id_ret, struct akin_diag *diag)
 	__must_check;
+/* Codecs that can compress against other bytes. */
+bool codec_has_ref(const struct codec_ctx *ctx);
+/*
+ * The same against @ref_len bytes of @ref, which decoding needs again, just as
+ * they are. Never probes: similar data shrinks however random it looks. *id_ret
+ * is CODEC_NONE if the group did not shrink. Only with codec_has_ref().
+ */
+int codec_compress_ref(struct codec_ctx *ctx, enum codec_gain gain,
+		       const void *ref, size_t ref_len, const void *data,
+		       size_t n, u8 *out, size_t *len_ret, u8 *id_ret,
+		       struct akin_diag *diag) __must_check;
+/* As codec_decompress(). -AKIN_E_bad_data also for a codec without @ref. */
+int codec_decompress_ref(struct codec_ctx *ctx, u8 id, const void *ref,
+			 size_t ref_len, const void *data, size_t n, u8 *out,
+			 size_t raw_len) __must_check;
 /*
  * Exactly @raw_len bytes come out, or -AKIN_E_bad_data; the input is hostile.
  * Any context decodes any codec.

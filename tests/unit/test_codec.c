@@ -173,12 +173,59 @@ static void test_codec_skips_where_matches_gain_little(void **state)
 	free(samples);
 }
 
+/* Near-copies of noise shrink against it, and come back with it alone. */
+static void test_codec_references(void **state)
+{
+	struct codec_choice c = { CODEC_ZSTD, 1 }, lz4 = { CODEC_LZ4, 0 };
+	u8 *ref = malloc(2 * N), *data = malloc(N), *out = malloc(N);
+	u8 *back = malloc(N), id;
+	struct codec_ctx *ctx;
+	struct rng r = { 11 };
+	size_t len, i;
+
+	rng_fill(&r, ref, 2 * N);
+	memcpy(data, ref + 5000, N);
+	for (i = 0; i < N; i += 4000)
+		data[i] ^= 1;
+	assert_int_equal(codec_ctx_new(&c, &ctx, NULL), 0);
+	assert_true(codec_has_ref(ctx));
+	assert_int_equal(codec_compress_ref(ctx, CODEC_GAIN_EIGHTH, ref, 2 * N,
+					    data, N, out, &len, &id, NULL), 0);
+	assert_int_equal(id, CODEC_ZSTD);
+	assert_true(len < N / 100);
+	assert_int_equal(codec_decompress_ref(ctx, id, ref, 2 * N, out, len,
+					      back, N), 0);
+	assert_memory_equal(back, data, N);
+	/* a reference of one frame is not that of the next */
+	assert_int_equal(codec_decompress(ctx, id, out, len, back, N),
+			 -AKIN_E_bad_data);
+	assert_int_equal(codec_decompress_ref(ctx, CODEC_LZ4, ref, 2 * N, out,
+					      len, back, N), -AKIN_E_bad_data);
+	assert_int_equal(codec_decompress_ref(ctx, CODEC_NR, ref, 2 * N, out,
+					      len, back, N),
+			 -AKIN_E_codec_unknown);
+	/* noise against other noise does not shrink */
+	rng_fill(&r, data, N);
+	assert_int_equal(codec_compress_ref(ctx, CODEC_GAIN_EIGHTH, ref, 2 * N,
+					    data, N, out, &len, &id, NULL), 0);
+	assert_int_equal(id, CODEC_NONE);
+	codec_ctx_free(ctx);
+	assert_int_equal(codec_ctx_new(&lz4, &ctx, NULL), 0);
+	assert_false(codec_has_ref(ctx));
+	codec_ctx_free(ctx);
+	free(ref);
+	free(data);
+	free(out);
+	free(back);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_codec_roundtrip),
 		cmocka_unit_test(test_codec_probe_keeps_skewed_noise),
 		cmocka_unit_test(test_codec_skips_where_matches_gain_little),
+		cmocka_unit_test(test_codec_references),
 		cmocka_unit_test(test_codec_names),
 		cmocka_unit_test(test_codec_hostile_input),
 	};
