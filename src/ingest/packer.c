@@ -70,8 +70,8 @@ static int make_room(struct packer *p, u32 len, struct akin_diag *diag)
 }
 
 int packer_add(struct packer *p, const struct fp *fp, const void *data,
-	       u32 len, const struct hint *hint, struct place *at,
-	       struct akin_diag *diag)
+	       u32 len, const struct hint *hint, const struct group_ref *near,
+	       u32 nr_near, struct place *at, struct akin_diag *diag)
 {
 	struct depot *d = session_depot(p->session);
 	int err;

@@ -21,10 +21,15 @@ struct packer {
 };
 
 void packer_init(struct packer *p, struct session *s, u8 kind);
-/* Store a chunk; *at is its place. @hint: metadata only. */
+/*
+ * Store a chunk; *at is its place. @hint: metadata only. @near (borrowed during
+ * the call; may be NULL if @nr_near is 0): runs of stored chunks it is likely
+ * to resemble, most promising first. They are advice: any may be passed over.
+ */
 int packer_add(struct packer *p, const struct fp *fp, const void *data,
-	       u32 len, const struct hint *hint, struct place *at,
-	       struct akin_diag *diag) __must_check;
+	       u32 len, const struct hint *hint, const struct group_ref *near,
+	       u32 nr_near, struct place *at, struct akin_diag *diag)
+	__must_check;
 /* Close group and container; in any case nothing stays open. */
 int packer_close(struct packer *p, struct akin_diag *diag);
 

@@ -46,8 +46,8 @@ static int store_chunk(struct ingest_stream *st, const struct fp *fp,
 	if (st->opt.dry_run)
 		err = session_pretend(st->session, fp, &is_new, diag);
 	else
-		err = packer_add(&st->lane->data_packer, fp, item->data, item->len,
-				 NULL, &at, diag);
+		err = packer_add(&st->lane->data_packer, fp, item->data,
+				 item->len, NULL, NULL, 0, &at, diag);
 	if (err)
 		return err;
 	*container_ret = st->opt.dry_run ? 0 : at.container;
@@ -205,7 +205,7 @@ static int store_piece(struct ingest_stream *st, const struct buf *bytes,
 		hit.container = 0;
 	} else if (!hit.container || hit.len != bytes->len) {
 		err = packer_add(&st->lane->meta_packer, fp, bytes->data,
-				 (u32)bytes->len, hint, &at, diag);
+				 (u32)bytes->len, hint, NULL, 0, &at, diag);
 		hit.container = at.container;
 	}
 	*container_ret = hit.container;
