@@ -25,31 +25,41 @@ static const struct hash_ops *ops_lookup(u8 id)
 	return NULL;
 }
 
-int hasher_new(u8 id, const u8 key[HASH_KEY_BYTES], struct hasher **out,
-	       struct akin_diag *d)
+int hasher_new_of(const struct hash_ops *ops, const u8 key[HASH_KEY_BYTES],
+		  struct hasher **out, struct akin_diag *d)
 {
-	const struct hash_ops *ops = ops_lookup(id);
 	struct hash_scratch *s;
 	struct hasher *h;
 	int err;
 
 	*out = NULL;
-	if (!ops)
-		return diag_set(d, -AKIN_E_feature, "unknown hash number %u",
-				id);
 	err = hash_scratch_new(&s, d);
 	if (err)
 		return err;
 	h = mem_zalloc(sizeof(*h));
 	if (h) {
 		h->ops = ops;
-		ops->init(h, key, s);
+		ops->init(h, s);
+		memcpy(h->key, key, sizeof(h->key));
+		ops->expand(h);
 		*out = h;
 	} else {
 		err = diag_set(d, -AKIN_E_nomem, "no memory for a hasher");
 	}
 	hash_scratch_free(s);
 	return err;
+}
+
+int hasher_new(u8 id, const u8 key[HASH_KEY_BYTES], struct hasher **out,
+	       struct akin_diag *d)
+{
+	const struct hash_ops *ops = ops_lookup(id);
+
+	*out = NULL;
+	if (!ops)
+		return diag_set(d, -AKIN_E_feature, "unknown hash number %u",
+				id);
+	return hasher_new_of(ops, key, out, d);
 }
 
 void hasher_free(struct hasher *h)
@@ -87,6 +97,27 @@ void hasher_one(const struct hasher *h, const void *data, size_t n,
 		struct fp *out)
 {
 	h->ops->one(h, data, n, out);
+}
+
+void hasher_salted(const struct hasher *h, u8 salt, const void *data, size_t n,
+		   struct fp *out)
+{
+	u8 material[HASH_KEY_BYTES + 1];
+	struct hasher salted;
+
+	if (!salt) {
+		hasher_one(h, data, n, out);
+		return;
+	}
+	memcpy(material, h->key, HASH_KEY_BYTES);
+	material[HASH_KEY_BYTES] = salt;
+	salted = *h;
+	hash_derive_key("akin 2026 salted fingerprint", material,
+			sizeof(material), salted.key);
+	h->ops->expand(&salted);
+	h->ops->one(&salted, data, n, out);
+	explicit_bzero(&salted, sizeof(salted));
+	explicit_bzero(material, sizeof(material));
 }
 
 void hash_derive_key(const char *context, const void *material, size_t n,

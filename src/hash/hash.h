@@ -41,9 +41,10 @@ struct hash_item {
 struct hash_ops {
 	const char *name;	/* "blake3", "sha256" */
 	u8 id;
-	/* Expand @key into @h and choose a kernel; @s is free for self-tests. */
-	void (*init)(struct hasher *h, const u8 key[HASH_KEY_BYTES],
-		     struct hash_scratch *s);
+	/* Choose a kernel; @s is free for self-tests. The key comes after. */
+	void (*init)(struct hasher *h, struct hash_scratch *s);
+	/* Expand h->key, in whatever state another key has left @h. */
+	void (*expand)(struct hasher *h);
 	/* What computes: "blake3/avx2". Static. */
 	const char *(*kernel)(const struct hasher *h);
 	void (*one)(const struct hasher *h, const void *data, size_t n,
@@ -59,6 +60,12 @@ struct hash_ops {
  */
 int hasher_new(u8 id, const u8 key[HASH_KEY_BYTES], struct hasher **out,
 	       struct akin_diag *d) __must_check;
+/*
+ * The same with a hash that is in no table, for tests: one that collides. @ops
+ * outlives the hasher.
+ */
+int hasher_new_of(const struct hash_ops *ops, const u8 key[HASH_KEY_BYTES],
+		  struct hasher **out, struct akin_diag *d) __must_check;
 /* Wipes the key. Accepts NULL. */
 void hasher_free(struct hasher *h);
 u8 hasher_id(const struct hasher *h);
@@ -88,6 +95,13 @@ int hasher_batch(const struct hasher *h, struct hash_scratch *s,
 /* The same for one item of any length. Cannot fail. */
 void hasher_one(const struct hasher *h, const void *data, size_t n,
 		struct fp *out);
+/*
+ * Another fingerprint of the same item, for one whose usual fingerprint belongs
+ * to other bytes already: hashed with a key that derives from this one and
+ * @salt. 0: the usual one.
+ */
+void hasher_salted(const struct hasher *h, u8 salt, const void *data, size_t n,
+		   struct fp *out);
 
 /*
  * A key for the purpose @context (a constant, globally unique string) from key

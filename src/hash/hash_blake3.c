@@ -310,7 +310,7 @@ static void blake3_batch(const struct hasher *h, struct hash_scratch *s,
 		if (r.kernel->run && n - i > 1)
 			now = hash_round(&r, items + i, n - i, out + i);
 		if (now == 0) {
-			library_one(h->blake3.key, items[i].data, items[i].len,
+			library_one(h->key, items[i].data, items[i].len,
 				    &out[i]);
 			now = 1;
 		}
@@ -320,16 +320,15 @@ static void blake3_batch(const struct hasher *h, struct hash_scratch *s,
 static void blake3_one(const struct hasher *h, const void *data, size_t n,
 		       struct fp *out)
 {
-	library_one(h->blake3.key, data, n, out);
+	library_one(h->key, data, n, out);
 }
 
-static void set_key(struct hasher *h, const u8 key[HASH_KEY_BYTES])
+static void blake3_expand(struct hasher *h)
 {
 	size_t i;
 
-	memcpy(h->blake3.key, key, HASH_KEY_BYTES);
 	for (i = 0; i < ARRAY_SIZE(h->blake3.words); i++)
-		h->blake3.words[i] = get_le32(key + 4 * i);
+		h->blake3.words[i] = get_le32(h->key + 4 * i);
 }
 
 bool blake3_kernel_agrees(const struct blake3_kernel *k,
@@ -349,7 +348,8 @@ bool blake3_kernel_agrees(const struct blake3_kernel *k,
 
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (u8)(i * 167 + (i >> 8));
-	set_key(&h, data);
+	memcpy(h.key, data, sizeof(h.key));
+	blake3_expand(&h);
 	h.blake3.kernel = k;
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
 		items[i].data = data + i;
@@ -365,13 +365,11 @@ bool blake3_kernel_agrees(const struct blake3_kernel *k,
 	return true;
 }
 
-static void blake3_init(struct hasher *h, const u8 key[HASH_KEY_BYTES],
-			struct hash_scratch *s)
+static void blake3_init(struct hasher *h, struct hash_scratch *s)
 {
 	const struct blake3_kernel *k = kernels;
 	enum cpu_level level = cpu_level();
 
-	set_key(h, key);
 	/* The last one has no lanes and needs no test. */
 	while (k->run && (level < k->level || !blake3_kernel_agrees(k, s)))
 		k++;
@@ -387,6 +385,7 @@ const struct hash_ops hash_ops_blake3 = {
 	.name = "blake3",
 	.id = HASH_BLAKE3,
 	.init = blake3_init,
+	.expand = blake3_expand,
 	.kernel = blake3_kernel_name,
 	.one = blake3_one,
 	.batch = blake3_batch,

@@ -12,9 +12,9 @@
 
 struct hasher {
 	const struct hash_ops *ops;
+	u8 key[HASH_KEY_BYTES];
 	union {
 		struct {
-			u8 key[HASH_KEY_BYTES];
 			u32 words[8];	/* the key as numbers */
 			const struct blake3_kernel *kernel;
 		} blake3;

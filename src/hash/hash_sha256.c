@@ -36,11 +36,15 @@ static void start_keyed(SHA256_CTX *c, const u8 key[HASH_KEY_BYTES], u8 pad)
 	explicit_bzero(block, sizeof(block));
 }
 
-static void sha256_init(struct hasher *h, const u8 key[HASH_KEY_BYTES],
-			struct hash_scratch *s)
+/* libcrypto chooses by itself. */
+static void sha256_init(struct hasher *h, struct hash_scratch *s)
 {
-	start_keyed(&h->sha256.inner, key, HMAC_INNER);
-	start_keyed(&h->sha256.outer, key, HMAC_OUTER);
+}
+
+static void sha256_expand(struct hasher *h)
+{
+	start_keyed(&h->sha256.inner, h->key, HMAC_INNER);
+	start_keyed(&h->sha256.outer, h->key, HMAC_OUTER);
 }
 
 static const char *sha256_kernel(const struct hasher *h)
@@ -74,6 +78,7 @@ const struct hash_ops hash_ops_sha256 = {
 	.name = "sha256",
 	.id = HASH_SHA256,
 	.init = sha256_init,
+	.expand = sha256_expand,
 	.kernel = sha256_kernel,
 	.one = sha256_one,
 	.batch = sha256_batch,

@@ -497,6 +497,36 @@ static void test_key_is_copied_and_matters(void **state)
 	hasher_free(h);
 }
 
+/* What docs/format/directory.md says of salts. */
+static void test_salted(void **state)
+{
+	u8 material[HASH_KEY_BYTES + 1], key[HASH_KEY_BYTES];
+	struct hasher *h, *derived;
+	struct fp plain, got, want;
+	u8 id = *(u8 *)*state, salt;
+
+	memcpy(material, VECTOR_KEY, HASH_KEY_BYTES);
+	assert_int_equal(hasher_new(id, (const u8 *)VECTOR_KEY, &h, NULL), 0);
+	hasher_one(h, "abc", 3, &plain);
+	hasher_salted(h, 0, "abc", 3, &got);
+	assert_true(fp_equal(&plain, &got));
+	for (salt = 1; salt; salt += 127) {
+		material[HASH_KEY_BYTES] = salt;
+		hash_derive_key("akin 2026 salted fingerprint", material,
+				sizeof(material), key);
+		assert_int_equal(hasher_new(id, key, &derived, NULL), 0);
+		hasher_one(derived, "abc", 3, &want);
+		hasher_salted(h, salt, "abc", 3, &got);
+		assert_true(fp_equal(&want, &got));
+		assert_false(fp_equal(&plain, &got));
+		hasher_free(derived);
+	}
+	/* The key it was made with is what counts again. */
+	hasher_one(h, "abc", 3, &got);
+	assert_true(fp_equal(&plain, &got));
+	hasher_free(h);
+}
+
 static void test_names(void **state)
 {
 	const u8 key[HASH_KEY_BYTES] = { 0 };
@@ -584,6 +614,8 @@ int main(void)
 		cmocka_unit_test_prestate(test_threads_share, &sha256),
 		cmocka_unit_test(test_hmac_sha256),
 		cmocka_unit_test(test_key_is_copied_and_matters),
+		cmocka_unit_test_prestate(test_salted, &blake3),
+		cmocka_unit_test_prestate(test_salted, &sha256),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_checksum),
