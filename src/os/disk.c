@@ -323,6 +323,12 @@ int file_sync(struct file *f, struct akin_diag *diag)
 	return call_end(&c, f->name, 0, err);
 }
 
+void file_drop_cache(struct file *f)
+{
+	if (f->disk->ops->drop_cache)
+		f->disk->ops->drop_cache(f);
+}
+
 int file_lock(struct file *f, enum disk_lock kind, u64 off, u64 len,
 	      struct akin_diag *diag)
 {

@@ -128,6 +128,12 @@ struct disk_ops {
 	/* Barrier: earlier writes and the size are durable on return 0. */
 	int (*sync)(struct file *f, struct akin_diag *diag);
 	/*
+	 * Ask that reads come from the device from now on, not from memory, as
+	 * far as this machine is concerned; for what is synced. A request, with
+	 * no answer. NULL: cannot be asked.
+	 */
+	void (*drop_cache)(struct file *f);
+	/*
 	 * Lock @len bytes from @off (len 0 = to the end), owned by this open
 	 * file, not by the process; dropped when it is closed. Never waits:
 	 * -AKIN_E_busy if somebody holds it, -AKIN_E_no_locks if the file
@@ -214,6 +220,7 @@ int file_truncate(struct file *f, u64 size, struct akin_diag *diag)
 int file_reserve(struct file *f, u64 size, struct akin_diag *diag)
 	__must_check;
 int file_sync(struct file *f, struct akin_diag *diag) __must_check;
+void file_drop_cache(struct file *f);
 int file_lock(struct file *f, enum disk_lock kind, u64 off, u64 len,
 	      struct akin_diag *diag) __must_check;
 int file_lock_test(struct file *f, enum disk_lock kind, u64 off, u64 len,

@@ -497,6 +497,12 @@ static int files_reserve(struct file *f, u64 size, struct akin_diag *diag)
 			      "reserve %llu bytes", (unsigned long long)size);
 }
 
+/* Clean pages that nobody has mapped or is reading go. */
+static void files_drop_cache(struct file *f)
+{
+	(void)posix_fadvise(files_fd(f), 0, 0, POSIX_FADV_DONTNEED);
+}
+
 static int files_sync(struct file *f, struct akin_diag *diag)
 {
 	struct files_file *ff = container_of(f, struct files_file, file);
@@ -626,6 +632,7 @@ static const struct disk_ops files_ops = {
 	.truncate = files_truncate,
 	.reserve = files_reserve,
 	.sync = files_sync,
+	.drop_cache = files_drop_cache,
 	.lock = files_lock,
 	.lock_test = files_lock_test,
 	.close = files_close,
