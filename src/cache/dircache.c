@@ -485,6 +485,75 @@ bool dircache_has(struct dircache *dc, u64 container)
 	return s && s->state != SLOT_LOADING;
 }
 
+/* Of a slot in state READER or WRITER. */
+static void entry_locked(const struct slot *s, u32 entry,
+			 struct dir_entry *out)
+{
+	const struct directory *d;
+	long index;
+
+	if (s->state == SLOT_WRITER) {
+		if (!container_writer_entry(s->writer, entry, out))
+			out->len = 0;
+		return;
+	}
+	d = container_directory(s->reader);
+	index = container_entry_index(d, entry);
+	if (index >= 0)
+		*out = d->entries[index];
+}
+
+void dircache_entries(struct dircache *dc, const struct dir_hit *hits, u32 n,
+		      struct dir_entry *out)
+{
+	struct slot *s = NULL;
+	u32 i;
+
+	pthread_mutex_lock(&dc->lock);
+	for (i = 0; i < n; i++) {
+		out[i].len = 0;
+		if (!hits[i].container)
+			continue;
+		if (!s || s->container != hits[i].container)
+			s = find_slot_locked(dc, hits[i].container);
+		if ((!s || s->state == SLOT_LOADING) &&
+		    need_locked(dc, hits[i].container, &s, NULL)) {
+			s = NULL;
+			continue;
+		}
+		entry_locked(s, hits[i].entry, &out[i]);
+	}
+	pthread_mutex_unlock(&dc->lock);
+}
+
+int dircache_peek(struct dircache *dc, u64 container, u32 index,
+		  struct container_reader **out, struct akin_diag *diag)
+{
+	struct directory dir;
+	struct slot *s;
+	int err;
+
+	pthread_mutex_lock(&dc->lock);
+	s = find_slot_locked(dc, container);
+	if (s && s->state != SLOT_WRITER)
+		s = NULL;
+	if (s)
+		s->pins++;
+	pthread_mutex_unlock(&dc->lock);
+	if (!s)
+		return diag_set(diag, -AKIN_E_busy, "container %llu is not "
+				"being written", (unsigned long long)container);
+	err = container_writer_snapshot(s->writer, index, &dir, diag);
+	pthread_mutex_lock(&dc->lock);
+	s->pins--;
+	pthread_cond_broadcast(&dc->loaded);
+	pthread_mutex_unlock(&dc->lock);
+	if (err)
+		return err;
+	return container_open_unsealed(dc->opt.data, &dc->opt.pool, &dir, out,
+				       diag);
+}
+
 int dircache_open(struct dircache *dc, struct container_writer *w,
 		  u32 *slot_ret, struct akin_diag *diag)
 {
@@ -520,6 +589,8 @@ void dircache_close(struct dircache *dc, u32 slot)
 {
 	pthread_mutex_lock(&dc->lock);
 	akin_assert(dc->slots[slot].state == SLOT_WRITER);
+	while (dc->slots[slot].pins > 0)
+		pthread_cond_wait(&dc->loaded, &dc->lock);
 	memset(&dc->slots[slot], 0, sizeof(dc->slots[slot]));
 	pthread_mutex_unlock(&dc->lock);
 }

@@ -74,6 +74,21 @@ bool dircache_has(struct dircache *dc, u64 container);
  */
 int dircache_search(struct dircache *dc, u64 container, const struct fp *fp,
 		    struct dir_hit *out, struct akin_diag *diag) __must_check;
+/*
+ * The directory entries behind hits: out[i].len = 0 where hits[i].container is
+ * 0, the directory cannot be read, or has no such entry. Directories that were
+ * dropped meanwhile are loaded again.
+ */
+void dircache_entries(struct dircache *dc, const struct dir_hit *hits, u32 n,
+		      struct dir_entry *out);
+/*
+ * A reader for group @index of an open container of this process, owned by the
+ * caller (container_close). -AKIN_E_busy: it is not in the file yet, or the
+ * container is not (no longer) open. May write and read.
+ */
+int dircache_peek(struct dircache *dc, u64 container, u32 index,
+		  struct container_reader **out, struct akin_diag *diag)
+	__must_check;
 /* @container was removed: nothing is found in it any more. */
 void dircache_forget(struct dircache *dc, u64 container);
 
@@ -83,7 +98,8 @@ int dircache_open(struct dircache *dc, struct container_writer *w,
 /* @slot: from dircache_open. */
 void dircache_note(struct dircache *dc, u32 slot, const struct fp *fp,
 		   u32 entry);
-/* The writer goes away (sealed or failed); its slot becomes free. */
+/* The writer goes away (sealed or failed); its slot becomes free. Waits for
+ * those who peek. */
 void dircache_close(struct dircache *dc, u32 slot);
 
 struct dircache_stats {

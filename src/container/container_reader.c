@@ -134,6 +134,32 @@ int container_open(struct disk *data, const struct pool_id *pool, u64 number,
 	return 0;
 }
 
+int container_open_unsealed(struct disk *data, const struct pool_id *pool,
+			    struct directory *dir,
+			    struct container_reader **out,
+			    struct akin_diag *diag)
+{
+	struct container_reader *r = mem_zalloc(sizeof(*r));
+	char name[FORMAT_NAME_MAX];
+	int err;
+
+	if (!r) {
+		directory_release(dir);
+		return diag_set(diag, -AKIN_E_nomem, "container reader");
+	}
+	r->pool = *pool;
+	r->dir = *dir;
+	memset(dir, 0, sizeof(*dir));
+	format_container_name(r->dir.container, r->dir.generation, name);
+	err = disk_open(data, name, 0, &r->file, diag);
+	if (err) {
+		container_close(r);
+		return err;
+	}
+	*out = r;
+	return 0;
+}
+
 void container_close(struct container_reader *r)
 {
 	if (!r)

@@ -21,6 +21,14 @@ struct container_reader;
 int container_open(struct disk *data, const struct pool_id *pool, u64 number,
 		   u32 generation, struct container_reader **out,
 		   struct akin_diag *diag) __must_check;
+/*
+ * One that is not yet sealed, to read the groups of @dir, which is taken
+ * (emptied), also on failure: a container_writer_snapshot().
+ */
+int container_open_unsealed(struct disk *data, const struct pool_id *pool,
+			    struct directory *dir,
+			    struct container_reader **out,
+			    struct akin_diag *diag) __must_check;
 void container_close(struct container_reader *r);
 
 const struct directory *

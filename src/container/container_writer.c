@@ -48,6 +48,7 @@ struct container_writer {
 	struct buf out;		/* gathered, to be written at out_off */
 	u64 out_off;
 	u64 end_off;		/* where the next gathered byte will go */
+	u64 done_off;		/* up to here the file has been written */
 	u32 outstanding;	/* groups closed but neither put nor failed */
 	u64 raw_in_flight, raw_done, stored_done;
 	u64 raw_bytes;
@@ -274,6 +275,27 @@ bool container_writer_lookup(struct container_writer *w, const struct fp *fp,
 	return found;
 }
 
+bool container_writer_entry(struct container_writer *w, u32 entry,
+			    struct dir_entry *out)
+{
+	bool found;
+
+	pthread_mutex_lock(&w->lock);
+	found = entry < w->dir.nr_entries;
+	if (found)
+		*out = w->dir.entries[entry];
+	pthread_mutex_unlock(&w->lock);
+	return found;
+}
+
+void container_writer_salt(struct container_writer *w, u32 entry, u8 salt)
+{
+	pthread_mutex_lock(&w->lock);
+	akin_assert(entry < w->dir.nr_entries);
+	w->dir.entries[entry].fp_salt = salt;
+	pthread_mutex_unlock(&w->lock);
+}
+
 u64 container_writer_size(struct container_writer *w)
 {
 	u64 size, waiting;
@@ -339,6 +361,7 @@ static void write_out_locked(struct container_writer *w, size_t at_least)
 {
 	struct akin_diag diag = { 0 };
 	struct buf piece;
+	size_t len;
 	u64 off;
 	int err;
 
@@ -350,12 +373,15 @@ static void write_out_locked(struct container_writer *w, size_t at_least)
 		w->out_off += piece.len;
 		w->writing = true;
 		pthread_mutex_unlock(&w->lock);
-		err = file_pwrite(w->file, piece.data, piece.len, off, &diag);
+		len = piece.len;
+		err = file_pwrite(w->file, piece.data, len, off, &diag);
 		buf_release(&piece);
 		pthread_mutex_lock(&w->lock);
 		w->writing = false;
 		if (err)
 			note_error_locked(w, err, &diag);
+		else
+			w->done_off = off + len;
 		pthread_cond_broadcast(&w->written);
 	}
 }
@@ -374,6 +400,72 @@ static void unlock_and_complete(struct container_writer *w)
 	pthread_mutex_unlock(&w->lock);
 	if (complete && w->opt.complete)
 		w->opt.complete(w->opt.complete_ctx, w);
+}
+
+/* Those groups that are wholly in the file, and their entries. */
+static int copy_written_locked(struct container_writer *w,
+			       struct directory *out)
+{
+	const struct directory *d = &w->dir;
+	const struct dir_group *g;
+	u32 nr = 0;
+
+	while (nr < w->next_group &&
+	       d->groups[nr].off + d->groups[nr].len <= w->done_off)
+		nr++;
+	akin_assert(nr > 0);
+	g = &d->groups[nr - 1];
+	out->container = d->container;
+	out->generation = d->generation;
+	out->kind = d->kind;
+	out->groups = mem_dup(d->groups, nr * sizeof(*d->groups));
+	out->entries = mem_dup(d->entries, (g->first + g->nr) *
+					   sizeof(*d->entries));
+	if (!out->groups || !out->entries) {
+		directory_release(out);
+		return -AKIN_E_nomem;
+	}
+	out->nr_groups = nr;
+	out->nr_entries = g->first + g->nr;
+	return 0;
+}
+
+/* Group @index is in the file; or an error. */
+static int wait_written_locked(struct container_writer *w, u32 index)
+{
+	const struct dir_group *g;
+
+	while (!w->err) {
+		if (index >= w->next_group)
+			return -AKIN_E_busy;
+		g = &w->dir.groups[index];
+		if (g->off + g->len <= w->done_off)
+			return 0;
+		/* What is complete the sealer writes, and nobody beside it. */
+		if (w->writing || w->completed)
+			pthread_cond_wait(&w->written, &w->lock);
+		else
+			write_out_locked(w, 1);
+	}
+	return -AKIN_E_busy;
+}
+
+int container_writer_snapshot(struct container_writer *w, u32 index,
+			      struct directory *out, struct akin_diag *diag)
+{
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	pthread_mutex_lock(&w->lock);
+	err = wait_written_locked(w, index);
+	if (!err)
+		err = copy_written_locked(w, out);
+	if (err)
+		err = diag_set(diag, err, "container %llu: group %u is still "
+			       "being written",
+			       (unsigned long long)w->dir.container, index);
+	unlock_and_complete(w);
+	return err;
 }
 
 int container_writer_put(struct container_writer *w,
@@ -490,6 +582,11 @@ int container_writer_seal(struct container_writer *w,
 	}
 	w->sealed = true;
 	return 0;
+}
+
+void container_writer_drop_cache(struct container_writer *w)
+{
+	file_drop_cache(w->file);
 }
 
 const struct directory *

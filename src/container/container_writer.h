@@ -59,6 +59,20 @@ void container_writer_finish(struct container_writer *w);
 /* Is this chunk in it? For lookups while it is open; any thread. */
 bool container_writer_lookup(struct container_writer *w, const struct fp *fp,
 			     u32 entry, u32 *len_ret);
+/* The whole entry, with its spot in the group; false if it is not there. */
+bool container_writer_entry(struct container_writer *w, u32 entry,
+			    struct dir_entry *out);
+/* Entry @entry's fingerprint is salted (docs/format/directory.md). */
+void container_writer_salt(struct container_writer *w, u32 entry, u8 salt);
+/*
+ * For reading while it is open: the directory of the groups that are in the
+ * file, without hints. Returns owned (directory_release). Gathered groups are
+ * written out if group @index is not yet there; -AKIN_E_busy if it has not
+ * been handed in, or an earlier one. Any thread; may do I/O.
+ */
+int container_writer_snapshot(struct container_writer *w, u32 index,
+			      struct directory *out, struct akin_diag *diag)
+	__must_check;
 /* Stored bytes so far, plus an estimate for groups still with compressors. */
 u64 container_writer_size(struct container_writer *w);
 void container_writer_first_leaf(struct container_writer *w,
@@ -89,6 +103,8 @@ struct container_sealed {
 int container_writer_seal(struct container_writer *w,
 			  struct container_sealed *out,
 			  struct akin_diag *diag) __must_check;
+/* After sealing: reads should come from the device, not from memory. */
+void container_writer_drop_cache(struct container_writer *w);
 /* The directory as sealed; borrowed until the writer is freed. */
 const struct directory *
 container_writer_directory(const struct container_writer *w);
