@@ -17,6 +17,12 @@
 #define SUPER_FEAT_INCOMPAT_KNOWN 0
 
 enum super_role { SUPER_METADATA = 1, SUPER_DATA = 2 };
+/* How sure a backup is of what it shares and writes. */
+enum super_verify {
+	SUPER_VERIFY_OFF = 0,	/* trusts fingerprints */
+	SUPER_VERIFY_MATCH,	/* compares before it shares */
+	SUPER_VERIFY_WRITE,	/* also reads back what it wrote */
+};
 enum super_key_kind { SUPER_KEY_EMPTY = 0, SUPER_KEY_CLEAR = 1 };
 
 /* The master key, wrapped by what the slot's kind says. */
@@ -47,7 +53,7 @@ struct super {
 	u32 container_chunks;	/* entries after which one closes */
 	u8 delta_depth;		/* 0: no references */
 	u8 engine;		/* 0: identity */
-	u8 verify;		/* 0: off */
+	u8 verify;		/* enum super_verify, unless told otherwise */
 	/* Keys for cutting and fingerprints derive from this seed, which pools
 	 * made with --like share; the content key from the master alone. */
 	u8 share_seed[32];
