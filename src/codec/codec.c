@@ -194,6 +194,8 @@ static long zstd_compress_ref(struct codec_ctx *ctx, const void *ref,
 
 	if (err)
 		return err;
+	/* What did not fit last time has left it where no prefix is taken. */
+	ZSTD_CCtx_reset(ctx->zc, ZSTD_reset_session_only);
 	if (ctx->choice.level == 1) {
 		ZSTD_CCtx_setParameter(ctx->zc, ZSTD_c_targetLength, 0);
 		ZSTD_CCtx_setParameter(ctx->zc, ZSTD_c_hashLog,
