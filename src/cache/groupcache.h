@@ -3,7 +3,9 @@
  * Decoded groups, by (container, group), within a budget.
  *
  * What comes out was checked: the group's checksum, and every chunk against
- * its fingerprint.
+ * its fingerprint. A group with references is decoded with all it needs; the
+ * groups that it was compressed against go through the cache too, and are
+ * compared with their fingerprints when they are asked for themselves.
  *
  * A group is decoded at most once while it is wanted: whoever asks second
  * waits for the first. Groups in use are pinned; the others stay by last use
@@ -48,6 +50,7 @@ void groupcache_set_budget(struct groupcache *gc, size_t bytes);
 struct group_data {
 	u64 container;
 	u32 index;		/* in the container's directory */
+	u32 generation;
 	const u8 *raw;
 	u32 raw_len;
 };
@@ -56,7 +59,8 @@ struct group_data {
  * Read and decode group @index of @container with the caller's own @dec, or
  * find it. Returns pinned. The error of a failed decode is told to everybody
  * who waits for it. A group with a chunk that does not match its fingerprint
- * is -AKIN_E_bad_fp.
+ * is -AKIN_E_bad_fp. What is wrong with a group that it was compressed against
+ * is wrong with it.
  */
 int groupcache_get(struct groupcache *gc, struct decoder *dec,
 		   u64 container, u32 index, const struct group_data **out,
@@ -64,14 +68,44 @@ int groupcache_get(struct groupcache *gc, struct decoder *dec,
 void groupcache_put(struct groupcache *gc, const struct group_data *g);
 
 /*
+ * The raw bytes of these references, one behind the other (they replace what
+ * @out has): what a group is compressed against and decoded with. All that is
+ * handed out was compared with its fingerprints. -AKIN_E_bad_length unless
+ * they are @expect_len bytes, at most GROUP_MAX_REF_RAW; -AKIN_E_busy for a
+ * container that is still being written. Call it before the codec of @dec is
+ * in use: decoding the references needs it.
+ */
+int groupcache_prefix(struct groupcache *gc, struct decoder *dec,
+		      const struct group_ref *refs, u32 nr_refs,
+		      u32 expect_len, struct buf *out, struct akin_diag *diag)
+	__must_check;
+
+/* What a test has found out. */
+struct group_test {
+	/* Index of the first directory entry that does not match its
+	 * fingerprint; UINT32_MAX if it is something else, or all is well. */
+	u32 bad;
+	/* The reference that could not be read: the first chunk of it that
+	 * failed. container 0: it is not that. */
+	struct place base;
+	/* A container that it refers to and that is not among the bases of
+	 * its directory; 0 if there is none. Not an error by itself. */
+	u64 stray;
+	/* For each base of the directory (the caller's; may be NULL): set true
+	 * if the group refers to it. May be shared by tests that run at once. */
+	bool *used;
+};
+
+/*
  * Read and decode group @index of what @r has open, past the cache and into
- * nothing: for checks. @r's container need not be in the directory cache.
- * *bad_ret: index of the (first) directory entry that does not match its
- * fingerprint, UINT32_MAX if the group as a whole is bad or all is well.
+ * nothing: for checks. @r's container need not be in the directory cache; what
+ * the group refers to is read through the caches. All but @out->used is filled
+ * in whatever comes back.
  */
 int groupcache_test(struct groupcache *gc, struct decoder *dec,
-		    struct container_reader *r, u32 index, u32 *bad_ret,
-		    struct akin_diag *diag) __must_check;
+		    struct container_reader *r, u32 index,
+		    struct group_test *out, struct akin_diag *diag)
+	__must_check;
 
 struct groupcache_stats {
 	u64 hits, reads, read_bytes, decoded_bytes;

@@ -197,6 +197,20 @@ long container_entry_index(const struct directory *d, u32 entry)
 	return lo < d->nr_entries && d->entries[lo].entry == entry ? (long)lo : -1;
 }
 
+long container_base_index(const struct directory *d, u64 container)
+{
+	u32 lo = 0, hi = d->nr_bases, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (d->bases[mid] < container)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < d->nr_bases && d->bases[lo] == container ? (long)lo : -1;
+}
+
 size_t container_reader_bytes(const struct container_reader *r)
 {
 	size_t n = sizeof(*r);
@@ -204,6 +218,7 @@ size_t container_reader_bytes(const struct container_reader *r)
 
 	n += r->dir.nr_entries * sizeof(*r->dir.entries);
 	n += r->dir.nr_groups * sizeof(*r->dir.groups);
+	n += r->dir.nr_bases * sizeof(*r->dir.bases);
 	for (i = 0; r->dir.hints && i < r->dir.nr_entries; i++)
 		n += sizeof(struct hint) + r->dir.hints[i].nr * sizeof(u64);
 	return n;
@@ -224,7 +239,8 @@ static bool group_agrees(const struct directory *d, const struct dir_group *g,
 	u32 i;
 
 	if (h->number != g->number || h->raw_len != g->raw_len ||
-	    h->codec_id != g->codec_id || h->nr_chunks != g->nr)
+	    h->codec_id != g->codec_id || h->depth != g->depth ||
+	    h->nr_chunks != g->nr)
 		return false;
 	for (i = 0; i < g->nr; i++) {
 		if (e[i].entry != h->chunks[i].entry ||

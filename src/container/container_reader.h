@@ -39,6 +39,8 @@ container_reader_footer(const struct container_reader *r);
 /* Index of entry number @entry in @d, or -1: numbers ascend, mostly without
  * gaps. */
 long container_entry_index(const struct directory *d, u32 entry);
+/* Index of @container among @d's bases, or -1. */
+long container_base_index(const struct directory *d, u64 container);
 /* Bytes of memory it holds. */
 size_t container_reader_bytes(const struct container_reader *r);
 

@@ -51,6 +51,33 @@ bool depot_damage_covers(const struct depot_damage *d, u64 container,
 			 d->keys[slot_of(d, key_of(container, ENTRY_WHOLE))]);
 }
 
+static bool is_one_of(u64 container, const u64 *containers, u32 nr)
+{
+	u32 lo = 0, hi = nr, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (containers[mid] < container)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < nr && containers[lo] == container;
+}
+
+bool depot_damage_in_any(const struct depot_damage *d, const u64 *containers,
+			 u32 nr)
+{
+	u32 i;
+
+	for (i = 0; d->nr && i <= d->mask; i++) {
+		if (d->keys[i] && is_one_of(d->keys[i] >> ENTRY_BITS,
+					    containers, nr))
+			return true;
+	}
+	return false;
+}
+
 static int grow(struct depot_damage *d)
 {
 	u32 n = d->keys ? (d->mask + 1) * 2 : FIRST_SLOTS, i;

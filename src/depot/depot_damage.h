@@ -46,6 +46,10 @@ static inline bool depot_damage_has(const struct depot_damage *d,
 {
 	return depot_damage_any(d) && depot_damage_covers(d, container, entry);
 }
+/* Is there anything of one of these containers (ascending) in the set? Looks
+ * at all of it. */
+bool depot_damage_in_any(const struct depot_damage *d, const u64 *containers,
+			 u32 nr);
 /* *kept_ret (may be NULL): what was added, @at or its whole container. */
 int depot_damage_add(struct depot_damage *d, const struct place *at,
 		     struct place *kept_ret) __must_check;

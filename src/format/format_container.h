@@ -21,6 +21,14 @@
 #define GROUP_MAX_RAW (16 * MiB)
 #define GROUP_MAX_CHUNKS 4096
 #define GROUP_MAX_REFS 256
+/*
+ * What a reader holds for each level that it is down in a chain of references:
+ * one group as stored and its prefix. Chains of more than 8 gain nothing; a
+ * mebibyte is eight times a group of the usual size.
+ */
+#define GROUP_MAX_DEPTH 16
+#define GROUP_MAX_REF_RAW (1 * MiB)	/* raw bytes of all references */
+#define GROUP_MAX_DELTA_RAW (2 * MiB)	/* of a group with references */
 #define CHUNK_MAX_RAW (1 * MiB)
 #define DIRECTORY_MAX_BYTES (16 * MiB)
 

@@ -65,7 +65,11 @@ static int group_check_refs(const struct group_header *g, u64 container)
 	const struct group_ref *r;
 	u32 i;
 
-	if (g->nr_refs > GROUP_MAX_REFS || g->ref_raw_len > GROUP_MAX_RAW)
+	if (g->nr_refs > GROUP_MAX_REFS || g->depth > GROUP_MAX_DEPTH ||
+	    g->ref_raw_len > GROUP_MAX_REF_RAW)
+		return -AKIN_E_bad_length;
+	if (g->nr_refs && (g->raw_len > GROUP_MAX_DELTA_RAW ||
+			   g->stored_len > GROUP_MAX_DELTA_RAW))
 		return -AKIN_E_bad_length;
 	if (!g->nr_refs != !g->depth || !g->nr_refs != !g->ref_raw_len)
 		return -AKIN_E_bad_field;
@@ -93,7 +97,10 @@ static int group_check_refs(const struct group_header *g, u64 container)
  *  - they add up to raw_len, <= GROUP_MAX_RAW	-AKIN_E_bad_length
  *  - 1..GROUP_MAX_RAW bytes stored, raw_len of
  *    them if the codec is 0			-AKIN_E_bad_length
- *  - up to GROUP_MAX_REFS references		-AKIN_E_bad_length
+ *  - up to GROUP_MAX_REFS references to up to
+ *    GROUP_MAX_REF_RAW bytes, depth up to
+ *    GROUP_MAX_DEPTH; if there are any, raw_len
+ *    and stored_len up to GROUP_MAX_DELTA_RAW	-AKIN_E_bad_length
  *  - depth and ref_raw_len are 0 just when there are none, and there are none
  *    in a raw or direct group			-AKIN_E_bad_field
  *  - each: container below our own		-AKIN_E_bad_order
@@ -209,7 +216,8 @@ static int group_decode_tables(struct cursor *c, u64 container, bool dense,
 		return -AKIN_E_bad_length;
 	g->raw_len = (u32)raw_len;
 	if (g->nr_refs)
-		g->ref_raw_len = (u32)format_varint_max(c, GROUP_MAX_RAW);
+		g->ref_raw_len = (u32)format_varint_max(c,
+							GROUP_MAX_REF_RAW);
 	for (i = 0; i < g->nr_refs; i++) {
 		below = format_varint(c);
 		if (!below || below > container)

@@ -8,12 +8,18 @@
  * container, in order; up to MAX_TASKS containers are open, so that the
  * workers do not run dry between two of them.
  *
+ * A group that was compressed against chunks of other containers is only as
+ * good as those. Its bases have smaller numbers, so they have been judged
+ * before it. One that is read fails by itself; of those that are not, the
+ * references are looked at where a base of the container has any damage.
+ *
  * A sample (read_percent, read_bytes) is spread evenly over all groups: each
  * earns credit for its length times the rate, and is read when the credit pays
  * for it. The seed says where in the first step reading starts, so that every
  * group is as likely as any other.
  */
 #include <pthread.h>
+#include <stdio.h>
 
 #include "base/check.h"
 #include "base/mem.h"
@@ -30,6 +36,8 @@ struct pass;
 struct outcome {
 	int err;
 	u32 bad;		/* directory entry, or UINT32_MAX */
+	struct place base;	/* the reference it is bad for; or 0 */
+	u64 stray;		/* see struct group_test */
 	bool read;
 };
 
@@ -38,6 +46,7 @@ struct task {
 	struct pass *pass;
 	struct container_reader *reader;
 	struct outcome *groups;
+	bool *used;		/* each base of the directory: by a group */
 	u32 pending;		/* groups on their way */
 	struct task *newer;
 };
@@ -76,9 +85,13 @@ static void read_one(struct work *work, void *thread_ctx)
 	struct task *t = j->task;
 	struct pass *p = t->pass;
 	struct outcome *o = &t->groups[j->index];
+	struct group_test test = { .used = t->used };
 
 	o->err = groupcache_test(p->v->depot->groups, thread_ctx, t->reader,
-				 j->index, &o->bad, NULL);
+				 j->index, &test, NULL);
+	o->bad = test.bad;
+	o->base = test.base;
+	o->stray = test.stray;
 	pthread_mutex_lock(&p->lock);
 	t->pending--;
 	j->next = p->idle;
@@ -115,6 +128,21 @@ static void wait_for(struct pass *p, struct task *t)
 
 /* Results -------------------------------------------------------------------*/
 
+static void reason_of(const struct directory *d, const struct dir_entry *e,
+		      const struct outcome *o, char out[128])
+{
+	const char *why = akin_strerror(o->err);
+
+	if (o->base.container)
+		snprintf(out, 128, "its reference to container %llu, entry "
+			 "%u: %s", (unsigned long long)o->base.container,
+			 o->base.entry, o->read ? why : "known to be damaged");
+	else if (o->bad != UINT32_MAX && &d->entries[o->bad] != e)
+		snprintf(out, 128, "its group has a wrong chunk");
+	else
+		snprintf(out, 128, "%s", why);
+}
+
 static void say_chunk(struct pass *p, const struct directory *d,
 		      const struct dir_entry *e, const struct outcome *o,
 		      bool known)
@@ -122,10 +150,9 @@ static void say_chunk(struct pass *p, const struct directory *d,
 	const char *what = d->kind == CONTAINER_METADATA ? "metadata chunk" :
 							   "chunk";
 	const u8 *b = e->fp.b;
-	const char *why = akin_strerror(o->err);
+	char why[128];
 
-	if (o->bad != UINT32_MAX && &d->entries[o->bad] != e)
-		why = "its group has a wrong chunk";
+	reason_of(d, e, o, why);
 	if (known)
 		verify_remark(p->v, VERIFY_CHUNK, "container %llu: group %u: "
 			      "%s %u (%02x%02x%02x%02x, %u bytes): %s; known "
@@ -147,6 +174,7 @@ static int judge_group(struct pass *p, const struct directory *d, u32 index,
 	const struct dir_group *g = &d->groups[index];
 	const struct dir_entry *e = &d->entries[g->first];
 	struct place at = { .container = d->container };
+	bool known;
 	u32 i;
 	int err = 0;
 
@@ -156,12 +184,113 @@ static int judge_group(struct pass *p, const struct directory *d, u32 index,
 			err = verify_lift(p->v, &at, diag);
 			continue;
 		}
+		known = depot_damage_marked(&p->v->depot->damage, &at);
+		/* What was not read is no news. */
+		if (known && !o->read)
+			continue;
 		p->v->nr_bad++;
-		say_chunk(p, d, &e[i], o,
-			  depot_damage_marked(&p->v->depot->damage, &at));
+		say_chunk(p, d, &e[i], o, known);
 		err = verify_mark(p->v, &at, &e[i].fp, o->err, diag);
 	}
 	return err;
+}
+
+/* References ----------------------------------------------------------------*/
+
+/* The first chunk that @h refers to and that is known to be damaged. */
+static bool damaged_ref(const struct depot_damage *damage,
+			const struct group_header *h, struct place *out)
+{
+	const struct group_ref *r;
+	u32 i, k;
+
+	for (i = 0; i < h->nr_refs; i++) {
+		r = &h->refs[i];
+		for (k = 0; k < r->nr; k++) {
+			if (!depot_damage_has(damage, r->container,
+					      r->entry + k))
+				continue;
+			out->container = r->container;
+			out->entry = r->entry + k;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * A group that was not read, with references into a damaged container. (That
+ * of a chunk which only does not match its fingerprint would still decode;
+ * reading it says so, and lifts the mark.)
+ */
+static int spread_to(struct pass *p, struct task *t, u32 index,
+		     struct akin_diag *diag)
+{
+	const struct directory *d = container_directory(t->reader);
+	struct outcome *o = &t->groups[index];
+	struct akin_diag why = { 0 };
+	struct container_group g;
+
+	o->bad = UINT32_MAX;
+	o->err = container_read_group(t->reader, index, &g, &why);
+	if (o->err && !verify_is_damage(o->err))
+		return diag_set(diag, o->err, "%s", why.text);
+	o->read = o->err != 0;
+	if (!o->err && damaged_ref(&p->v->depot->damage, &g.header, &o->base))
+		o->err = -AKIN_E_bad_data;
+	container_group_release(&g);
+	return o->err ? judge_group(p, d, index, o, diag) : 0;
+}
+
+static int spread(struct pass *p, struct task *t, struct akin_diag *diag)
+{
+	const struct directory *d = container_directory(t->reader);
+	u32 i;
+	int err = 0;
+
+	if (!d->nr_bases ||
+	    !depot_damage_in_any(&p->v->depot->damage, d->bases, d->nr_bases))
+		return 0;
+	for (i = 0; !err && i < d->nr_groups; i++) {
+		if (!t->groups[i].read && d->groups[i].depth)
+			err = spread_to(p, t, i, diag);
+	}
+	return err;
+}
+
+/*
+ * The directory's list of bases against what groups refer to. A base that is
+ * used and not listed could be reclaimed; one that is listed and not used
+ * costs space, and only who has read every group can tell.
+ */
+static void compare_bases(struct pass *p, struct task *t)
+{
+	const struct directory *d = container_directory(t->reader);
+	const struct outcome *o;
+	bool all = true;
+	u32 i;
+
+	for (i = 0; i < d->nr_groups; i++) {
+		o = &t->groups[i];
+		if (d->groups[i].depth)
+			all = all && o->read && !o->err;
+		if (o->stray)
+			verify_found(p->v, VERIFY_CONTAINER,
+				     -AKIN_E_bad_identity, NULL, "container "
+				     "%llu: group %u refers to container "
+				     "%llu, which the directory does not list",
+				     number_of(d), d->groups[i].number,
+				     (unsigned long long)o->stray);
+	}
+	for (i = 0; all && i < d->nr_bases; i++) {
+		if (!t->used[i])
+			verify_found(p->v, VERIFY_CONTAINER,
+				     -AKIN_E_bad_identity, NULL, "container "
+				     "%llu: its directory lists container "
+				     "%llu, which no group refers to",
+				     number_of(d),
+				     (unsigned long long)d->bases[i]);
+	}
 }
 
 static int judge_task(struct pass *p, struct task *t, struct akin_diag *diag)
@@ -192,6 +321,9 @@ static int judge_task(struct pass *p, struct task *t, struct akin_diag *diag)
 		r->chunks_verified += o->err ? 0 : d->groups[i].nr;
 	}
 	r->containers_read += data && any;
+	if (!err)
+		err = spread(p, t, diag);
+	compare_bases(p, t);
 	return err;
 }
 
@@ -201,6 +333,7 @@ static void task_free(struct task *t)
 		return;
 	container_close(t->reader);
 	mem_free(t->groups);
+	mem_free(t->used);
 	mem_free(t);
 }
 
@@ -273,11 +406,50 @@ static const char *disagreement(const struct catalog_container *row,
 	return row->raw_bytes != raw ? "size of the chunks" : NULL;
 }
 
+/* Each base must be there. One that the catalog does not know, or that is
+ * condemned, is as good as gone. */
+static int check_bases(struct pass *p, const struct directory *d)
+{
+	struct place at = { 0, DAMAGE_WHOLE };
+	struct catalog_container row;
+	u32 i;
+	int err = 0;
+
+	for (i = 0; !err && i < d->nr_bases; i++) {
+		at.container = d->bases[i];
+		err = catalog_container(p->v->catalog, at.container, &row,
+					p->diag);
+		if (!err && !row.condemned_txn)
+			continue;
+		if (err && err != -AKIN_E_absent)
+			return err;
+		diag_clear(p->diag);
+		verify_found(p->v, VERIFY_CONTAINER, -AKIN_E_absent, NULL,
+			     "container %llu: container %llu, which it refers "
+			     "to, is %s", number_of(d),
+			     (unsigned long long)at.container,
+			     err ? "not in the catalog" : "condemned");
+		err = depot_damage_add(&p->v->depot->damage, &at, NULL);
+	}
+	return err;
+}
+
+/* Some group has references just when there are bases. */
+static bool depths_agree(const struct directory *d)
+{
+	bool any = false;
+	u32 i;
+
+	for (i = 0; i < d->nr_groups; i++)
+		any = any || d->groups[i].depth;
+	return any == (d->nr_bases > 0);
+}
+
 static int check_structure(struct pass *p, const struct catalog_container *row,
 			   struct container_reader *r)
 {
-	const char *what = disagreement(row, container_directory(r),
-					container_reader_footer(r));
+	const struct directory *d = container_directory(r);
+	const char *what = disagreement(row, d, container_reader_footer(r));
 	struct akin_diag why = { 0 };
 	struct container_header h;
 	int err;
@@ -294,7 +466,13 @@ static int check_structure(struct pass *p, const struct catalog_container *row,
 			     NULL, "container %llu: catalog and directory "
 			     "disagree about the %s",
 			     (unsigned long long)row->number, what);
-	return err;
+	if (!err && !depths_agree(d))
+		verify_found(p->v, VERIFY_CONTAINER, -AKIN_E_bad_field, NULL,
+			     "container %llu: directory: %s", number_of(d),
+			     d->nr_bases ? "bases, but no group refers to them"
+					 : "groups with references, but no "
+					   "bases");
+	return err ? err : check_bases(p, d);
 }
 
 /* Is the next group, of @len bytes, in the sample? */
@@ -336,18 +514,21 @@ static int read_groups(struct pass *p, struct task *t)
 
 static int start_task(struct pass *p, struct container_reader *r)
 {
-	u32 nr = container_directory(r)->nr_groups;
+	const struct directory *d = container_directory(r);
 	struct task *t = mem_zalloc(sizeof(*t));
 
-	if (t)
-		t->groups = mem_calloc(nr ? nr : 1, sizeof(*t->groups));
-	if (!t || !t->groups) {
+	if (!t) {
 		container_close(r);
-		mem_free(t);
 		return diag_set(p->diag, -AKIN_E_nomem, "check");
 	}
 	t->pass = p;
 	t->reader = r;
+	t->groups = mem_calloc(d->nr_groups, sizeof(*t->groups));
+	t->used = mem_calloc(d->nr_bases, sizeof(*t->used));
+	if (!t->groups || !t->used) {
+		task_free(t);
+		return diag_set(p->diag, -AKIN_E_nomem, "check");
+	}
 	if (p->newest)
 		p->newest->newer = t;
 	else

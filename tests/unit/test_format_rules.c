@@ -152,7 +152,9 @@ static void test_group_rules(void **state)
 	REFUSED(g.depth = 0, AKIN_E_bad_field);
 	REFUSED(g.nr_refs = 0, AKIN_E_bad_field);
 	REFUSED(g.ref_raw_len = 0, AKIN_E_bad_field);
-	REFUSED(g.ref_raw_len = GROUP_MAX_RAW + 1, AKIN_E_bad_length);
+	REFUSED(g.ref_raw_len = GROUP_MAX_REF_RAW + 1, AKIN_E_bad_length);
+	REFUSED(g.depth = GROUP_MAX_DEPTH + 1, AKIN_E_bad_length);
+	REFUSED(g.stored_len = GROUP_MAX_DELTA_RAW + 1, AKIN_E_bad_length);
 	REFUSED(g.flags = GROUP_DIRECT, AKIN_E_bad_field);
 	REFUSED(g.flags = 0x80, AKIN_E_feature);
 	REFUSED(g.number = CONTAINER_MAX_GROUPS, AKIN_E_bad_field);
@@ -371,7 +373,7 @@ static void add_section(const struct format_case *fc, u16 tag, struct buf *b)
 static void test_unknown_sections(void **state)
 {
 	static const char *const names[] = { "directory", "directory-meta",
-					     "snapshot" };
+					     "snapshot", "label" };
 	const struct format_case *fc;
 	struct buf b = { 0 };
 	size_t i;

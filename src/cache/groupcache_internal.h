@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the two halves of the group cache share: groupcache.c keeps entries,
+ * groupcache_decode.c fills them.
+ */
+#ifndef GROUPCACHE_INTERNAL_H
+#define GROUPCACHE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "cache/groupcache.h"
+
+#define GROUPCACHE_BUCKETS 1024
+
+/*
+ *   DECODING --> DECODED --> VERIFYING --> VERIFIED
+ *      |            ^------------'  '----> WRONG
+ *      '-> FAILED
+ *
+ * As a base a group serves from DECODED on, even a WRONG one: it was made
+ * against the bytes that its bases decode to, and is itself proved by its own
+ * fingerprints. VERIFYING falls back if it could not be told.
+ */
+enum groupcache_state {
+	ENTRY_DECODING, ENTRY_DECODED, ENTRY_VERIFYING, ENTRY_VERIFIED,
+	ENTRY_WRONG, ENTRY_FAILED
+};
+
+struct groupcache_entry {
+	struct group_data data;	/* first member: handed out */
+	enum groupcache_state state;
+	u32 pins;
+	u8 *raw;
+	int err;			/* FAILED, WRONG */
+	struct akin_diag *why;		/* the same; NULL if out of memory */
+	size_t bytes;			/* counted, with the entry itself */
+	struct groupcache_entry *chain;	/* in its bucket */
+	struct groupcache_entry *prev, *next; /* by last use, unpinned only */
+};
+
+struct groupcache {
+	struct groupcache_options opt;
+	pthread_mutex_t lock;	/* guards all; not held while decoding */
+	pthread_cond_t changed;	/* some entry's state did */
+	struct groupcache_entry *buckets[GROUPCACHE_BUCKETS];
+	struct groupcache_entry *oldest, *newest;
+	struct groupcache_stats stats;
+	u64 read_bytes;		/* atomic; belongs to the stats */
+};
+
+/*
+ * One question from outside, with all the decoding below it.
+ *
+ * Groups that share bases make a graph with many more paths than groups, and
+ * without a cache every path is walked. Similar data lies in similar order, so
+ * what a walk needs again it needs soon: the run keeps the bases that it used
+ * last pinned, whatever the cache's budget. GROUPCACHE_HELD are four for each
+ * level of a chain of eight; their bytes are a thread's share of memory where
+ * the cache has none.
+ *
+ * No honest pool comes near GROUPCACHE_DECODES_MAX.
+ */
+#define GROUPCACHE_HELD 32
+#define GROUPCACHE_HELD_BYTES (4 * MiB)
+#define GROUPCACHE_DECODES_MAX 65536
+
+struct groupcache_run {
+	struct groupcache *gc;
+	struct decoder *dec;
+	u32 nr_decodes;		/* so far */
+	const struct group_data *held[GROUPCACHE_HELD];	/* the last one first */
+	u32 nr_held;
+	size_t held_bytes;
+};
+
+/* In place of groupcache_put() for a base. */
+void groupcache_hold(struct groupcache_run *run, const struct group_data *g);
+/* At the end of a run. */
+void groupcache_let_go(struct groupcache_run *run);
+
+/*
+ * Group @index of @container for use as a base: decoded, not compared with its
+ * fingerprints unless @verified. Returns pinned.
+ */
+int groupcache_pin(struct groupcache_run *run, u64 container, u32 index,
+		   bool verified, const struct group_data **out,
+		   struct akin_diag *diag) __must_check;
+
+/* Fill @e's raw bytes. */
+int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,
+		      struct akin_diag *diag) __must_check;
+/* Compare @e, decoded, with its fingerprints. -AKIN_E_bad_fp: it is wrong;
+ * another error: could not be told. */
+int groupcache_verify(struct groupcache_run *run,
+		      const struct groupcache_entry *e, struct akin_diag *diag)
+	__must_check;
+
+#endif
