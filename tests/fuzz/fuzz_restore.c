@@ -10,6 +10,8 @@
  *	'c'	patches of five bytes (file, offset, value) to the containers
  *		of a pool with one backup
  *	's'	the same, and all checksums are made right again
+ *	'd' 'e'	as 'c' and 's', but the data was compressed against that of
+ *		another backup, which is there too
  *
  * Nothing may crash, run for ever, or come out of a patched pool other than it
  * went in (fingerprints are not made right).
@@ -23,6 +25,7 @@
 #include "format/format_internal.h"
 #include "ingest/stream.h"
 #include "recipe/recipe_reader.h"
+#include "refbuild.h"
 #include "restore/fetcher.h"
 #include "simpool.h"
 #include "store/store.h"
@@ -239,6 +242,66 @@ static struct simpool *base_pool(void)
 	return &sp;
 }
 
+struct data_containers {
+	u64 first, last;
+};
+
+static int note_data(void *ctx, const struct catalog_container *row)
+{
+	struct data_containers *c = ctx;
+
+	if (row->kind == CONTAINER_DATA) {
+		c->first = c->first ? c->first : row->number;
+		c->last = row->number;
+	}
+	return 0;
+}
+
+static void refer_to_first(struct simpool *sp)
+{
+	struct codec_choice choice = { CODEC_ZSTD, 3 };
+	struct disk *disk = simdisk_attach(sp->data, true);
+	struct data_containers c = { 0 };
+	struct akin_pool *p;
+	struct decoder dec;
+	struct refbuild b;
+
+	MUST(!simpool_open(sp, true, &p, NULL));
+	MUST(!catalog_each_container(p->catalog, note_data, &c, NULL));
+	MUST(c.first < c.last);
+	MUST(!decoder_init(&dec, &choice, NULL));
+	refbuild_again(&b, disk, &dec, p->depot.data_hasher, &p->super.pool,
+		       c.last, c.first, 1);
+	MUST(b.dir.nr_bases == 1);
+	refbuild_seal(&b);
+	decoder_release(&dec);
+	akin_pool_close(p);
+	disk_free(disk);
+}
+
+/* One whose "x" is like "w", but without any chunk of it. */
+static struct simpool *delta_pool(void)
+{
+	static struct simpool sp;
+	static u8 other[DATA_BYTES];
+	static bool made;
+	struct akin_diag d = { 0 };
+	u32 i;
+
+	if (made)
+		return &sp;
+	simpool_fill(1, base_data, sizeof(base_data));
+	memcpy(other, base_data, sizeof(other));
+	for (i = 0; i < sizeof(other); i += 200)
+		other[i] ^= 1;
+	MUST(!simpool_init(&sp, &d));
+	MUST(!simpool_put(&sp, "w", other, sizeof(other), &d));
+	MUST(!simpool_put(&sp, "x", base_data, sizeof(base_data), &d));
+	refer_to_first(&sp);
+	made = true;
+	return &sp;
+}
+
 static bool is_container(const struct sim_name *n)
 {
 	return !n->is_dir && !strncmp(n->path, "containers/", 11);
@@ -341,16 +404,17 @@ static void read_patched(struct simpool *sp)
 	akin_pool_close(p);
 }
 
-static void fuzz_containers(const u8 *data, size_t len, bool right)
+static void fuzz_containers(struct simpool *from, const u8 *data, size_t len,
+			    bool right)
 {
-	struct simpool sp = simpool_clone(base_pool());
+	struct simpool sp = simpool_clone(from);
 	struct akin_diag d = { 0 };
 	struct sim_name *names;
 	struct akin_pool *p;
 	size_t nr, i;
 	u32 index = 0;
 
-	MUST(!simpool_open(base_pool(), true, &p, &d));
+	MUST(!simpool_open(from, true, &p, &d));
 	names = simdisk_names(sp.data, &nr);
 	for (i = 0; i < nr; i++) {
 		if (is_container(&names[i]))
@@ -376,7 +440,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		break;
 	case 'c':
 	case 's':
-		fuzz_containers(data + 1, len - 1, data[0] == 's');
+		fuzz_containers(base_pool(), data + 1, len - 1,
+				data[0] == 's');
+		break;
+	case 'd':
+	case 'e':
+		fuzz_containers(delta_pool(), data + 1, len - 1,
+				data[0] == 'e');
 		break;
 	default:
 		break;
