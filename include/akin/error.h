@@ -71,6 +71,8 @@ enum akin_error_class {
 	E(codec_unknown, UNSUPPORTED, ENOTSUP, "unknown codec") \
 	E(snap_unknown,  ABSENT,  ENOENT,  "no such snapshot") \
 	E(snap_ambiguous, USAGE,  EINVAL,  "more than one snapshot matches") \
+	E(snap_protected, DENIED, EPERM,   "the snapshot is protected") \
+	E(snap_reclaimed, ABSENT, ENOENT,  "the snapshot's space was reclaimed") \
 	E(path_unknown,  ABSENT,  ENOENT,  "no such path in the snapshot") \
 	E(path_unsafe,   CORRUPT, EUCLEAN, "an entry would leave the target") \
 	E(source_read,   SOURCE,  EIO,     "source could not be read") \

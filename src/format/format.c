@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "format/format_internal.h"
+#include "format/format_snapshot.h"
 
 void format_container_name(u64 number, u32 generation,
 			   char out[FORMAT_NAME_MAX])
@@ -25,6 +26,18 @@ void format_run_name(u64 number, char out[FORMAT_NAME_MAX])
 void format_snapshot_name(u64 number, char out[FORMAT_NAME_MAX])
 {
 	(void)snprintf(out, FORMAT_NAME_MAX, DIR_SNAPSHOTS "/%016llx",
+		       (unsigned long long)number);
+}
+
+void format_buried_name(u64 number, char out[FORMAT_NAME_MAX])
+{
+	(void)snprintf(out, FORMAT_NAME_MAX, DIR_SNAPSHOTS "/%016llx.gone",
+		       (unsigned long long)number);
+}
+
+void format_label_name(u64 number, char out[FORMAT_NAME_MAX])
+{
+	(void)snprintf(out, FORMAT_NAME_MAX, DIR_SNAPSHOTS "/%016llx.label",
 		       (unsigned long long)number);
 }
 
@@ -189,4 +202,68 @@ int format_numbers_decode(struct cursor *c, u32 max_nr, u64 **out, u32 *nr_ret)
 	*out = v;
 	*nr_ret = nr;
 	return 0;
+}
+
+int format_strings_check(char *const *v, u32 nr)
+{
+	u32 i;
+
+	if (nr > SNAPSHOT_STRINGS_MAX)
+		return -AKIN_E_bad_length;
+	for (i = 0; i < nr; i++) {
+		if (!v[i][0])
+			return -AKIN_E_bad_field;
+		if (strlen(v[i]) > SNAPSHOT_STRING_MAX)
+			return -AKIN_E_bad_length;
+	}
+	return 0;
+}
+
+void format_strings_encode(u16 tag, char *const *v, u32 nr, struct buf *out)
+{
+	size_t at;
+	u32 i;
+
+	if (!nr)
+		return;
+	at = format_section_begin(out, tag);
+	for (i = 0; i < nr; i++)
+		buf_put(out, v[i], strlen(v[i]) + 1);
+	format_section_end(out, at);
+}
+
+int format_strings_decode(struct cursor *c, char ***out, u32 *nr_ret)
+{
+	const char *s;
+	const u8 *p;
+	u32 nr = 0, i;
+
+	for (p = c->p; p < c->end; p++)
+		nr += !*p;
+	if (!nr)
+		return -AKIN_E_bad_field;
+	if (nr > SNAPSHOT_STRINGS_MAX)
+		return -AKIN_E_bad_length;
+	*out = mem_calloc(nr, sizeof(**out));
+	if (!*out)
+		return -AKIN_E_nomem;
+	*nr_ret = nr;
+	for (i = 0; i < nr; i++) {
+		s = format_string(c, SNAPSHOT_STRING_MAX, NULL);
+		if (!s)
+			return -AKIN_E_bad_length;
+		(*out)[i] = mem_strdup(s);
+		if (!(*out)[i])
+			return -AKIN_E_nomem;
+	}
+	return 0;
+}
+
+void format_strings_free(char **v, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; v && i < nr; i++)
+		mem_free(v[i]);
+	mem_free(v);
 }

@@ -41,6 +41,10 @@ void format_container_name(u64 number, u32 generation,
 void format_run_name(u64 number, char out[FORMAT_NAME_MAX]);
 /* "snapshots/0000000000000007" */
 void format_snapshot_name(u64 number, char out[FORMAT_NAME_MAX]);
+/* "snapshots/0000000000000007.gone": the record of a forgotten one. */
+void format_buried_name(u64 number, char out[FORMAT_NAME_MAX]);
+/* "snapshots/0000000000000007.label" */
+void format_label_name(u64 number, char out[FORMAT_NAME_MAX]);
 
 /* What a file may be; for tools that are given any. */
 enum format_kind {
@@ -50,6 +54,7 @@ enum format_kind {
 	FORMAT_DIRECTORY,	/* cut out of its container */
 	FORMAT_RUN,
 	FORMAT_SNAPSHOT,
+	FORMAT_LABEL,
 	FORMAT_PIECE,		/* leaf or node of a recipe */
 	FORMAT_LISTING,		/* tree records */
 };

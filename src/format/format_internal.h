@@ -20,6 +20,7 @@
 #define FORMAT_MAGIC_DIRECTORY "AKINDIR"
 #define FORMAT_MAGIC_SUPER "AKINSUP"
 #define FORMAT_MAGIC_SNAPSHOT "AKINSNA"
+#define FORMAT_MAGIC_LABEL "AKINLAB"
 #define FORMAT_MAGIC_RUN "AKINRUN"
 #define FORMAT_CHECKSUM_BYTES 8
 
@@ -79,6 +80,17 @@ int format_section_next(struct cursor *c, u16 *prev,
 			struct format_section *out) __must_check;
 /* For a tag that the caller does not know. */
 int format_section_unknown(u16 tag) __must_check;
+
+/*
+ * A section of strings, there only if there are any; SNAPSHOT_STRINGS_MAX and
+ * SNAPSHOT_STRING_MAX are its limits. What was decoded is owned, also after an
+ * error: format_strings_free.
+ */
+int format_strings_check(char *const *v, u32 nr) __must_check;
+void format_strings_encode(u16 tag, char *const *v, u32 nr, struct buf *out);
+int format_strings_decode(struct cursor *c, char ***out, u32 *nr_ret)
+	__must_check;
+void format_strings_free(char **v, u32 nr);
 
 /* Ascending numbers >= 1: varint count, the first, then gaps minus one. */
 int format_numbers_check(const u64 *v, u32 nr, u32 max_nr) __must_check;

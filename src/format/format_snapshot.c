@@ -81,21 +81,6 @@ static int snapshot_check_text(const char *s)
 	return s && strlen(s) > SNAPSHOT_STRING_MAX ? -AKIN_E_bad_length : 0;
 }
 
-static int snapshot_check_strings(char *const *v, u32 nr)
-{
-	u32 i;
-
-	if (nr > SNAPSHOT_STRINGS_MAX)
-		return -AKIN_E_bad_length;
-	for (i = 0; i < nr; i++) {
-		if (!v[i][0])
-			return -AKIN_E_bad_field;
-		if (snapshot_check_text(v[i]))
-			return -AKIN_E_bad_length;
-	}
-	return 0;
-}
-
 static int snapshot_check_containers(const struct snapshot *s)
 {
 	const struct number_range *r = s->containers;
@@ -138,9 +123,9 @@ static int snapshot_check(const struct snapshot *s)
 	if (snapshot_check_text(s->host) || snapshot_check_text(s->user) ||
 	    snapshot_check_text(s->command))
 		return -AKIN_E_bad_length;
-	err = snapshot_check_strings(s->paths, s->nr_paths);
+	err = format_strings_check(s->paths, s->nr_paths);
 	if (!err)
-		err = snapshot_check_strings(s->tags, s->nr_tags);
+		err = format_strings_check(s->tags, s->nr_tags);
 	if (!err)
 		err = content_check(&s->root);
 	if (!err)
@@ -169,20 +154,6 @@ static void snapshot_counts_list(struct snapshot_counts *c, u64 *list[12])
 }
 static_assert(sizeof(struct snapshot_counts) == 12 * sizeof(u64),
 	      "every count is in the list");
-
-static void snapshot_encode_strings(u16 tag, char *const *v, u32 nr,
-				    struct buf *out)
-{
-	size_t at;
-	u32 i;
-
-	if (!nr)
-		return;
-	at = format_section_begin(out, tag);
-	for (i = 0; i < nr; i++)
-		buf_put(out, v[i], strlen(v[i]) + 1);
-	format_section_end(out, at);
-}
 
 static void snapshot_encode_owner(const struct snapshot *s, struct buf *out)
 {
@@ -223,8 +194,8 @@ static void snapshot_encode_sections(const struct snapshot *s, struct buf *out)
 	u32 i;
 
 	snapshot_encode_owner(s, out);
-	snapshot_encode_strings(SNAPSHOT_PATHS, s->paths, s->nr_paths, out);
-	snapshot_encode_strings(SNAPSHOT_TAGS, s->tags, s->nr_tags, out);
+	format_strings_encode(SNAPSHOT_PATHS, s->paths, s->nr_paths, out);
+	format_strings_encode(SNAPSHOT_TAGS, s->tags, s->nr_tags, out);
 	at = format_section_begin(out, SNAPSHOT_ROOT);
 	content_encode(&s->root, out);
 	format_section_end(out, at);
@@ -311,30 +282,6 @@ static int snapshot_decode_owner(struct cursor *c, struct snapshot *s)
 	return err;
 }
 
-static int snapshot_decode_strings(struct cursor *c, char ***out, u32 *nr_ret)
-{
-	const u8 *p;
-	u32 nr = 0, i;
-	int err;
-
-	for (p = c->p; p < c->end; p++)
-		nr += !*p;
-	if (!nr)
-		return -AKIN_E_bad_field;
-	if (nr > SNAPSHOT_STRINGS_MAX)
-		return -AKIN_E_bad_length;
-	*out = mem_calloc(nr, sizeof(**out));
-	if (!*out)
-		return -AKIN_E_nomem;
-	*nr_ret = nr;
-	for (i = 0; i < nr; i++) {
-		err = snapshot_decode_text(c, &(*out)[i]);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 static int snapshot_decode_root(struct cursor *c, struct snapshot *s)
 {
 	const size_t len = cursor_left(c);
@@ -414,10 +361,10 @@ static int snapshot_decode_section(struct format_section *sec, bool known,
 		err = snapshot_decode_owner(c, s);
 		break;
 	case SNAPSHOT_PATHS:
-		err = snapshot_decode_strings(c, &s->paths, &s->nr_paths);
+		err = format_strings_decode(c, &s->paths, &s->nr_paths);
 		break;
 	case SNAPSHOT_TAGS:
-		err = snapshot_decode_strings(c, &s->tags, &s->nr_tags);
+		err = format_strings_decode(c, &s->tags, &s->nr_tags);
 		break;
 	case SNAPSHOT_ROOT:
 		err = snapshot_decode_root(c, s);
@@ -513,22 +460,13 @@ int snapshot_decode(const void *data, size_t len, struct snapshot *out)
 	return err;
 }
 
-static void snapshot_free_strings(char **v, u32 nr)
-{
-	u32 i;
-
-	for (i = 0; v && i < nr; i++)
-		mem_free(v[i]);
-	mem_free(v);
-}
-
 void snapshot_release(struct snapshot *s)
 {
 	mem_free(s->host);
 	mem_free(s->user);
 	mem_free(s->command);
-	snapshot_free_strings(s->paths, s->nr_paths);
-	snapshot_free_strings(s->tags, s->nr_tags);
+	format_strings_free(s->paths, s->nr_paths);
+	format_strings_free(s->tags, s->nr_tags);
 	mem_free(s->root_hint.containers);
 	mem_free(s->containers);
 	mem_free(s->memory);

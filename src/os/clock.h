@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two clocks. Durations and latencies come from clock_ns(); clock_wall()
+ * The clocks. Durations and latencies come from clock_ns(); clock_wall()
  * is for what people read, and nothing is ever ordered by it.
  */
 #ifndef OS_CLOCK_H
@@ -12,5 +12,16 @@
 u64 clock_ns(void);
 /* Since 1970-01-01 UTC; @nsec < 1e9. Jumps when the administrator says so. */
 void clock_wall(s64 *sec, u32 *nsec);
+
+/*
+ * How much time has really passed between two readings? Within one boot
+ * @boot_ns says so, whatever anybody does to the wall clock; it counts sleep.
+ */
+struct clock_reading {
+	s64 wall_sec;
+	u64 boot_ns;		/* since the machine was started */
+	u8 boot[16];		/* which start; zeros: unknown */
+};
+void clock_read(struct clock_reading *out);
 
 #endif

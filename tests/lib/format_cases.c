@@ -294,6 +294,26 @@ static int decode_snapshot(const u8 *data, size_t len, struct buf *again)
 	return err;
 }
 
+static int encode_label(struct buf *out)
+{
+	struct label l;
+
+	sample_label(&l);
+	return label_encode(&l, out);
+}
+
+static int decode_label(const u8 *data, size_t len, struct buf *again)
+{
+	struct label l;
+	int err;
+
+	err = label_decode(data, len, &l);
+	if (!err)
+		err = must(label_encode(&l, again));
+	label_release(&l);
+	return err;
+}
+
 static int encode_run_header(struct buf *out)
 {
 	struct run_header h;
@@ -446,6 +466,8 @@ const struct format_case format_cases[] = {
 	  encode_super, decode_super, seal_super, true, false },
 	{ "snapshot", "snapshot.md", "snapshot",
 	  encode_snapshot, decode_snapshot, seal_snapshot, true, true },
+	{ "label", "snapshot.md", "label",
+	  encode_label, decode_label, seal_snapshot, true, true },
 	{ "run-header", "run.md", "run",
 	  encode_run_header, decode_run_header, seal_run_header, true, false },
 	{ "run-page", "run.md", "run",

@@ -228,6 +228,23 @@ void sample_snapshot(struct snapshot *out)
 	out->nr_containers = ARRAY_SIZE(containers);
 }
 
+void sample_label(struct label *out)
+{
+	static char tag[] = "daily", tag2[] = "before upgrade";
+	static char *tags[] = { tag, tag2 };
+
+	memset(out, 0, sizeof(*out));
+	out->pool = sample_pool;
+	out->number = 7;
+	memset(out->id, 0x1d, sizeof(out->id));
+	out->txn = 300;
+	out->flags = LABEL_PROTECTED | LABEL_UNTIL;
+	out->until_sec = 1800000000;
+	out->until_age_sec = 100000000;
+	out->tags = tags;
+	out->nr_tags = ARRAY_SIZE(tags);
+}
+
 void sample_run_header(struct run_header *out)
 {
 	memset(out, 0, sizeof(*out));

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "format/format_container.h"
+#include "format/format_label.h"
 #include "format/format_run.h"
 #include "format/format_snapshot.h"
 #include "format/format_super.h"
@@ -65,6 +66,7 @@ void sample_content_inline(struct content *out);
 void sample_content_root(struct content *out);
 void sample_super(struct super *out);
 void sample_snapshot(struct snapshot *out);
+void sample_label(struct label *out);
 void sample_run_header(struct run_header *out);
 void sample_run_page(const struct run_entry **e, u32 *nr_ret);
 void sample_tree_file(struct node *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Superblocks, snapshots, runs and tree records: fields and rules. See
+ * Superblocks, snapshots, labels, runs and tree records: fields and rules. See
  * test_format_rules.c.
  */
 #include "testlib.h"
@@ -290,6 +290,70 @@ static void test_snapshot_rules(void **state)
 	assert_string_equal(s.host, long_text);
 	snapshot_release(&s);
 	buf_release(&b);
+}
+
+/* Labels ------------------------------------------------------------------*/
+
+static void test_label_fields(void **state)
+{
+	struct label in, out;
+	struct buf b = { 0 };
+
+	sample_label(&in);
+	in.until_sec = -1;
+	in.until_age_sec = UINT64_MAX;
+	assert_int_equal(label_encode(&in, &b), 0);
+	assert_int_equal(label_decode(b.data, b.len, &out), 0);
+	/* The label's bytes may go away. */
+	buf_release(&b);
+	assert_memory_equal(&out.pool, &in.pool, sizeof(in.pool));
+	assert_memory_equal(out.id, in.id, sizeof(in.id));
+	assert_true(out.number == 7 && out.txn == 300);
+	assert_int_equal(out.flags, LABEL_PROTECTED | LABEL_UNTIL);
+	assert_true(out.until_sec == -1 && out.until_age_sec == UINT64_MAX);
+	assert_int_equal(out.nr_tags, 2);
+	assert_string_equal(out.tags[0], "daily");
+	assert_string_equal(out.tags[1], "before upgrade");
+	label_release(&out);
+	label_release(&out);
+	memset(&in, 0, sizeof(in));
+	in.number = 1;
+	assert_int_equal(label_encode(&in, &b), 0);
+	assert_int_equal(label_decode(b.data, b.len, &out), 0);
+	assert_true(!out.tags && !out.nr_tags && !out.flags);
+	label_release(&out);
+	buf_release(&b);
+}
+
+static int label_try(const struct label *l)
+{
+	struct buf b = { 0 };
+	int err = label_encode(l, &b);
+
+	buf_release(&b);
+	return err;
+}
+
+static void test_label_rules(void **state)
+{
+	static char empty[] = "";
+	char *strings[1] = { empty };
+	struct label l;
+
+#define REFUSED(change, code) do { \
+	sample_label(&l); \
+	change; \
+	assert_int_equal(label_try(&l), -(code)); \
+} while (0)
+	REFUSED(l.number = 0, AKIN_E_bad_field);
+	REFUSED(l.flags = 4, AKIN_E_feature);
+	REFUSED(l.flags = LABEL_UNTIL, AKIN_E_bad_field);
+	REFUSED(l.flags = LABEL_PROTECTED, AKIN_E_bad_field);
+	REFUSED((l.flags = 0, l.until_sec = 0), AKIN_E_bad_field);
+	REFUSED((l.flags = 0, l.until_age_sec = 0), AKIN_E_bad_field);
+	REFUSED((l.tags = strings, l.nr_tags = 1), AKIN_E_bad_field);
+	REFUSED(l.nr_tags = SNAPSHOT_STRINGS_MAX + 1, AKIN_E_bad_length);
+#undef REFUSED
 }
 
 /* Runs --------------------------------------------------------------------*/
@@ -584,6 +648,8 @@ int main(void)
 		cmocka_unit_test(test_snapshot_fields),
 		cmocka_unit_test(test_snapshot_least),
 		cmocka_unit_test(test_snapshot_rules),
+		cmocka_unit_test(test_label_fields),
+		cmocka_unit_test(test_label_rules),
 		cmocka_unit_test(test_run_header_fields),
 		cmocka_unit_test(test_run_header_rules),
 		cmocka_unit_test(test_run_page_fields),

@@ -45,6 +45,9 @@ static void inspect_whole(struct inspect *in, enum format_kind kind,
 	case FORMAT_SNAPSHOT:
 		inspect_snapshot(in, data, len);
 		break;
+	case FORMAT_LABEL:
+		inspect_label(in, data, len);
+		break;
 	case FORMAT_PIECE:
 		inspect_piece(in, data, len);
 		break;

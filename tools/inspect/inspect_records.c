@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Superblocks, snapshots, runs. Keys in a superblock are not shown.
+ * Superblocks, snapshots, labels, runs. Keys in a superblock are not shown.
  */
 #include "format/format_run.h"
+#include "format/format_label.h"
 #include "format/format_snapshot.h"
 #include "format/format_super.h"
 #include "inspect_internal.h"
@@ -135,6 +136,29 @@ void inspect_snapshot(struct inspect *in, const u8 *data, size_t len)
 		print_end(in);
 	}
 	snapshot_release(&s);
+}
+
+void inspect_label(struct inspect *in, const u8 *data, size_t len)
+{
+	struct label l;
+	int err;
+
+	err = label_decode(data, len, &l);
+	if (err) {
+		(void)print_damage(in, 0, "label", err);
+		return;
+	}
+	print_begin(in, 0, "label");
+	print_u64(in, "number", l.number);
+	print_hex(in, "id", l.id, sizeof(l.id));
+	print_hex(in, "pool", l.pool.b, sizeof(l.pool.b));
+	print_u64(in, "txn", l.txn);
+	print_u64(in, "flags", l.flags);
+	print_s64(in, "until_sec", l.until_sec);
+	print_u64(in, "until_age_sec", l.until_age_sec);
+	print_end(in);
+	show_strings(in, "tag", l.tags, l.nr_tags);
+	label_release(&l);
 }
 
 /* Runs --------------------------------------------------------------------*/
