@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/check.h"
 #include "base/mem.h"
+#include "follow/follow.h"
 #include "ingest/lane.h"
 #include "ingest/session_internal.h"
 
@@ -8,8 +9,8 @@
 #define MAX_LANES 16
 /* Gathered and not yet written, of one open container. */
 #define WRITE_BEHIND_BYTES (512 * KiB)
-/* A stream's recipe under construction, operations, stack. */
-#define STREAM_BYTES (32 * KiB)
+/* A stream's recipe under construction, operations, stack; its cursor. */
+#define STREAM_BYTES (32 * KiB + FOLLOW_BYTES)
 /* With every batch: its chunks' lengths, and of a threaded stream's three a
  * third of a cutter's scratch. */
 #define BATCH_MORE_BYTES (32 * KiB)

@@ -32,6 +32,7 @@ struct lane {
 	pthread_mutex_t lock;	/* held while a batch is processed */
 	u32 nr_streams;		/* guarded by the session's */
 	struct packer data_packer, meta_packer;
+	u64 led;		/* container of data that has its first leaf */
 
 	struct chunk_scratch *cut_scratch;
 	struct hash_scratch *hash_scratch;

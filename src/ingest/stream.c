@@ -156,6 +156,9 @@ static int alloc_parts(struct ingest_stream *st, struct akin_diag *diag)
 		if (err)
 			return err;
 	}
+	st->follow = follow_new(st->depot);
+	if (!st->follow)
+		return diag_set(diag, -AKIN_E_nomem, "stream");
 	for (i = 0; i < st->nr_batches; i++) {
 		b = mem_zalloc(sizeof(*b));
 		if (!b)
@@ -176,6 +179,7 @@ static void stream_free(struct ingest_stream *st)
 		batch_free(b);
 	}
 	recipe_builder_release(&st->recipe);
+	follow_free(st->follow);
 	hintset_release(&st->hint);
 	chunk_scratch_free(st->cut_scratch);
 	mem_free(st->carry);
@@ -200,7 +204,7 @@ int ingest_stream_open(struct session *s, const struct ingest_options *opt,
 	st->ready_tail = &st->ready;
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_cond_init(&st->changed, NULL);
-	recipe_builder_init(&st->recipe, ingest_store_piece, st);
+	recipe_builder_init(&st->recipe, stream_store_piece, st);
 	err = alloc_parts(st, diag);
 	if (!err)
 		err = lane_join(s, st->nr_batches, &st->lane, diag);
@@ -317,7 +321,9 @@ static int add_op(struct ingest_stream *st, u8 type, int what, void *token,
 
 	err = need_batch(st, false, diag);
 	if (err) {
-		if (st->opt.drop && (type == OP_END || type == OP_MARK))
+		if (type == OP_BEGIN)
+			predecessor_free(token);
+		else if (st->opt.drop && (type == OP_END || type == OP_MARK))
 			st->opt.drop(st->opt.ctx, what, token);
 		return err;
 	}
@@ -334,6 +340,12 @@ static int add_op(struct ingest_stream *st, u8 type, int what, void *token,
 int ingest_object_begin(struct ingest_stream *st, struct akin_diag *diag)
 {
 	return add_op(st, OP_BEGIN, 0, NULL, 0, diag);
+}
+
+int ingest_object_begin_after(struct ingest_stream *st, struct predecessor *p,
+			      struct akin_diag *diag)
+{
+	return add_op(st, OP_BEGIN, 0, TAKE(p), 0, diag);
 }
 
 int ingest_object_end(struct ingest_stream *st, void *token,
@@ -438,6 +450,12 @@ void ingest_get_counts(struct ingest_stream *st, struct ingest_counts *out)
 	pthread_mutex_lock(&st->lock);
 	*out = st->counts;
 	pthread_mutex_unlock(&st->lock);
+}
+
+void ingest_get_follow_stats(struct ingest_stream *st,
+			     struct follow_stats *out)
+{
+	follow_get_stats(st->follow, out);
 }
 
 int ingest_stream_close(struct ingest_stream *st, struct akin_diag *diag)

@@ -20,6 +20,7 @@
 #ifndef INGEST_STREAM_H
 #define INGEST_STREAM_H
 
+#include "follow/follow.h"
 #include "ingest/session.h"
 #include "recipe/recipe_builder.h"
 
@@ -53,6 +54,9 @@ int ingest_stream_open(struct session *s, const struct ingest_options *opt,
 /* Objects follow each other; data and holes belong to the open one. */
 int ingest_object_begin(struct ingest_stream *st, struct akin_diag *diag)
 	__must_check;
+/* The same; it most likely resembles @p (taken; NULL if nothing is known). */
+int ingest_object_begin_after(struct ingest_stream *st, struct predecessor *p,
+			      struct akin_diag *diag) __must_check;
 /*
  * Room for data of the open object: at least one byte, borrowed until
  * ingest_filled, which says how much of it was used (0 is fine).
@@ -78,6 +82,9 @@ int ingest_store_piece(void *st, const struct buf *bytes,
 		       const struct hint *hint, struct fp *fp_ret,
 		       u64 *container_ret, struct akin_diag *diag);
 void ingest_get_counts(struct ingest_stream *st, struct ingest_counts *out);
+/* Of a stream that is drained. */
+void ingest_get_follow_stats(struct ingest_stream *st,
+			     struct follow_stats *out);
 /* Closes what is open in the session. In any case frees. */
 int ingest_stream_close(struct ingest_stream *st, struct akin_diag *diag);
 

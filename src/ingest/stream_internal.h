@@ -21,7 +21,7 @@ struct op {
 	u32 off, len;		/* DATA: in the batch's data */
 	u32 nr_chunks;		/* DATA: set by cutting */
 	u64 hole;
-	void *token;
+	void *token;		/* BEGIN: its predecessor */
 };
 
 /*
@@ -80,6 +80,8 @@ struct ingest_stream {
 	/* Processor's side. */
 	bool in_lane;		/* this thread holds its lock */
 	struct recipe_builder recipe;
+	struct follow *follow;
+	u64 leaf_off;		/* of the object: bytes in finished leaves */
 	struct hintset hint;
 	struct ingest_counts tally;
 	struct ingest_counts told;	/* to the pool's counters */
@@ -96,6 +98,10 @@ const u8 *stream_op_data(const struct batch *b, const struct op *op);
 /* Process one batch; the batch is empty afterwards, also after an error. */
 int stream_process(struct ingest_stream *st, struct batch *b,
 		   struct akin_diag *diag) __must_check;
+/* A piece of an object's recipe: a piece_store_fn; @ctx is the stream. */
+int stream_store_piece(void *ctx, const struct buf *bytes,
+		       const struct hint *hint, struct fp *fp_ret,
+		       u64 *container_ret, struct akin_diag *diag);
 /* Undelivered tokens of a batch. */
 void stream_drop_tokens(struct ingest_stream *st, struct batch *b, u32 from);
 

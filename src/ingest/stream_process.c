@@ -34,30 +34,40 @@ static int list_chunks(struct lane *l, const struct batch *b,
 	return 0;
 }
 
-/* A chunk that is nowhere yet. */
-static int store_chunk(struct ingest_stream *st, const struct fp *fp,
+/* Runs of stored chunks named to the packer for one chunk: few, as those of a
+ * region were mostly stored together. */
+#define NEAR_RUNS 32
+
+/* A chunk that is nowhere yet; chunk @i of what the cursor was told last. */
+static int store_chunk(struct ingest_stream *st, u32 i, const struct fp *fp,
 		       const struct hash_item *item, u64 *container_ret,
 		       struct akin_diag *diag)
 {
+	struct group_ref near[NEAR_RUNS];
 	bool is_new = true;
-	struct place at;
+	struct place at = { 0 };
+	u32 nr;
 	int err;
 
-	if (st->opt.dry_run)
+	if (st->opt.dry_run) {
 		err = session_pretend(st->session, fp, &is_new, diag);
-	else
+	} else {
+		nr = follow_near(st->follow, i, near, NEAR_RUNS);
 		err = packer_add(&st->lane->data_packer, fp, item->data,
-				 item->len, NULL, NULL, 0, &at, diag);
+				 item->len, NULL, near, nr, &at, diag);
+		follow_own(st->follow, at.container);
+	}
 	if (err)
 		return err;
-	*container_ret = st->opt.dry_run ? 0 : at.container;
+	*container_ret = at.container;
 	st->tally.chunks_new += is_new;
 	st->tally.bytes_new += is_new ? item->len : 0;
 	return 0;
 }
 
-/* Chunk @k of the batch: find or store, and into the recipe. */
-static int emit_chunk(struct ingest_stream *st, u32 k, struct akin_diag *diag)
+/* Chunk @k of the batch, @i of its data: find or store, and into the recipe. */
+static int emit_chunk(struct ingest_stream *st, u32 k, u32 i,
+		      struct akin_diag *diag)
 {
 	const struct hash_item *item = &st->lane->items[k];
 	struct recipe_entry e = { .type = RECIPE_CHUNK, .len = item->len,
@@ -73,7 +83,7 @@ static int emit_chunk(struct ingest_stream *st, u32 k, struct akin_diag *diag)
 			return err;
 	}
 	if (!hit->container || hit->len != item->len) {
-		err = store_chunk(st, &e.fp, item, &hit->container, diag);
+		err = store_chunk(st, i, &e.fp, item, &hit->container, diag);
 		if (err)
 			return err;
 	}
@@ -92,8 +102,10 @@ static int emit_data(struct ingest_stream *st, const struct batch *b,
 		e.data = stream_op_data(b, op);
 		return recipe_builder_add(&st->recipe, &e, 0, diag);
 	}
+	follow_batch(st->follow, st->recipe.bytes, st->lane->items + *k,
+		     st->lane->fps + *k, st->lane->hits + *k, op->nr_chunks);
 	for (i = 0; !err && i < op->nr_chunks; i++)
-		err = emit_chunk(st, (*k)++, diag);
+		err = emit_chunk(st, (*k)++, i, diag);
 	return err;
 }
 
@@ -123,6 +135,10 @@ static int emit_op(struct ingest_stream *st, const struct batch *b,
 				     .count = 1 };
 
 	switch (op->type) {
+	case OP_BEGIN:
+		st->leaf_off = 0;
+		follow_begin(st->follow, op->token);
+		return 0;
 	case OP_DATA:
 		return emit_data(st, b, op, k, diag);
 	case OP_HOLE:
@@ -139,7 +155,9 @@ static int emit_op(struct ingest_stream *st, const struct batch *b,
 void stream_drop_tokens(struct ingest_stream *st, struct batch *b, u32 from)
 {
 	for (; from < b->nr_ops; from++) {
-		if (st->opt.drop && (b->ops[from].type == OP_END ||
+		if (b->ops[from].type == OP_BEGIN)
+			predecessor_free(b->ops[from].token);
+		else if (st->opt.drop && (b->ops[from].type == OP_END ||
 				     b->ops[from].type == OP_MARK))
 			st->opt.drop(st->opt.ctx, b->ops[from].what,
 				     b->ops[from].token);
@@ -192,6 +210,7 @@ int stream_process(struct ingest_stream *st, struct batch *b,
 
 static int store_piece(struct ingest_stream *st, const struct buf *bytes,
 		       const struct hint *hint, const struct fp *fp,
+		       const struct group_ref *near, u32 nr_near,
 		       u64 *container_ret, struct akin_diag *diag)
 {
 	struct dir_hit hit;
@@ -205,7 +224,8 @@ static int store_piece(struct ingest_stream *st, const struct buf *bytes,
 		hit.container = 0;
 	} else if (!hit.container || hit.len != bytes->len) {
 		err = packer_add(&st->lane->meta_packer, fp, bytes->data,
-				 (u32)bytes->len, hint, NULL, 0, &at, diag);
+				 (u32)bytes->len, hint, near, nr_near, &at,
+				 diag);
 		hit.container = at.container;
 	}
 	*container_ret = hit.container;
@@ -223,8 +243,57 @@ int ingest_store_piece(void *ctx, const struct buf *bytes,
 	hasher_one(st->depot->meta_hasher, bytes->data, bytes->len, fp_ret);
 	if (lock)
 		pthread_mutex_lock(&st->lane->lock);
-	err = store_piece(st, bytes, hint, fp_ret, container_ret, diag);
+	err = store_piece(st, bytes, hint, fp_ret, NULL, 0, container_ret,
+			  diag);
 	if (lock)
 		pthread_mutex_unlock(&st->lane->lock);
+	return err;
+}
+
+static bool hint_has(const struct hint *h, u64 container)
+{
+	u32 i;
+
+	for (i = 0; i < h->nr; i++) {
+		if (h->containers[i] == container)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The first leaf that is finished and has chunks in the open container is what
+ * later backups are led to by hits in it. A container cannot be full before
+ * that: it takes more chunks than a leaf.
+ */
+static void note_first_leaf(struct lane *l, const struct hint *hint,
+			    const struct fp *leaf)
+{
+	const struct session_container *sc = l->data_packer.sc;
+
+	if (!sc || sc->number == l->led || !hint_has(hint, sc->number))
+		return;
+	container_writer_first_leaf(sc->writer, leaf);
+	l->led = sc->number;
+}
+
+int stream_store_piece(void *ctx, const struct buf *bytes,
+		       const struct hint *hint, struct fp *fp_ret,
+		       u64 *container_ret, struct akin_diag *diag)
+{
+	struct ingest_stream *st = ctx;
+	bool is_leaf = st->recipe.piece_level == 0;
+	u64 len = is_leaf ? st->recipe.piece_bytes : 0;
+	struct group_ref near[NEAR_RUNS];
+	u32 nr;
+	int err;
+
+	hasher_one(st->depot->meta_hasher, bytes->data, bytes->len, fp_ret);
+	nr = follow_near_piece(st->follow, st->leaf_off, len, near, NEAR_RUNS);
+	err = store_piece(st, bytes, hint, fp_ret, near, nr, container_ret,
+			  diag);
+	if (!err && is_leaf && !st->opt.dry_run)
+		note_first_leaf(st->lane, hint, fp_ret);
+	st->leaf_off += len;
 	return err;
 }

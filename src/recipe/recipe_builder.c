@@ -80,6 +80,8 @@ static int store_level(struct recipe_builder *rb, u32 level,
 	struct buf b = { 0 };
 	int err;
 
+	rb->piece_level = level;
+	rb->piece_bytes = l->bytes;
 	if (level == 0)
 		err = recipe_leaf_encode(l->entry, l->nr, &b);
 	else

@@ -32,6 +32,9 @@ struct recipe_builder {
 	struct recipe_level *levels;	/* [0] = leaf under construction */
 	u32 nr_levels;
 	u64 bytes;
+	/* Of the piece that is being stored, for the store function. */
+	u32 piece_level;
+	u64 piece_bytes;
 	struct recipe_entry pending;	/* not yet in the leaf: may repeat */
 	u64 pending_container;
 	bool have_pending;

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by follow.c (the cursor), follow_window.c (what is in memory of the
+ * predecessor), follow_lead.c (finding one) and follow_near.c (what lies near).
+ */
+#ifndef FOLLOW_INTERNAL_H
+#define FOLLOW_INTERNAL_H
+
+#include "follow/follow.h"
+#include "recipe/recipe_reader.h"
+
+/* 24 MiB of average chunks: as far as a change may move what follows it and
+ * still be seen through without the index. */
+#define WINDOW_CHUNKS 3072
+#define WINDOW_LEAVES 256
+
+/* A chunk entry of the predecessor. */
+struct old_chunk {
+	struct fp fp;
+	u64 off, end;		/* in the predecessor; all repetitions */
+	u64 container;		/* its place, 0: not known */
+	u32 entry;
+	u32 len;		/* of one repetition */
+	u32 leaf;		/* in the window */
+	bool looked;		/* its place was looked for in vain */
+};
+
+struct old_leaf {
+	struct fp fp;		/* zeros: entries of no leaf */
+	u64 off, end;
+	u32 first, nr;		/* chunks, in the window */
+	struct hint hint;	/* owned */
+};
+
+/*
+ * A part of the predecessor: leaves that follow each other, their chunks, and
+ * a table from fingerprints to these.
+ */
+struct window {
+	u64 off, end;		/* bytes of the predecessor that it covers */
+	struct old_chunk *chunks;
+	u32 nr, cap;
+	struct old_leaf *leaves;
+	u32 nr_leaves, cap_leaves;
+	u16 *table;		/* open addressing: index + 1; 0: free */
+	u32 mask;
+};
+
+void window_release(struct window *w);
+/* Empty, and goes on at byte @off. */
+void window_reset(struct window *w, u64 off);
+bool window_is_full(const struct window *w);
+/* Append; the window must not be full. On failure it is as before. */
+int window_add_leaf(struct window *w, const struct fp *fp,
+		    const struct recipe_entry *e, u32 nr,
+		    const struct hint *hint) __must_check;
+/* Leaves that end before byte @off go, if it is worth it or @need says so. */
+void window_drop(struct window *w, u64 off, bool need);
+/* The chunk with this fingerprint that is nearest to byte @off, or -1. */
+long window_find(const struct window *w, const struct fp *fp, u64 off);
+/* The first chunk that ends behind byte @off; w->nr: there is none. */
+u32 window_at(const struct window *w, u64 off);
+
+/* A chunk of the batch. */
+struct new_chunk {
+	u64 off;
+	u32 len;
+	s32 old;		/* an equal one in the window, or -1 */
+	bool anchor;		/* that one corresponds to this one */
+	bool missing;		/* memory did not have it */
+	s32 before, after;	/* the nearest anchors, itself excluded, or -1 */
+};
+
+/* Containers that led nowhere lately. */
+#define LEAD_DEAD 16
+
+struct follow {
+	struct depot *depot;
+	struct decoder dec;
+	bool have_dec;
+	struct follow_stats stats;
+
+	struct predecessor *pred;	/* NULL: nothing is followed */
+	/* Known by name; what hits led to may be left for it again. */
+	struct predecessor *home;
+	s64 home_drift;
+	struct recipe_reader *reader;	/* opened when it is first needed */
+	u64 newest;		/* hits in containers above this are news */
+	bool all_read;		/* the window reaches to the end */
+	struct window win;
+	s64 drift;		/* old offset minus new offset */
+	u64 anchor;		/* old offset behind the last one */
+	bool stretched;		/* the window was filled to find the way */
+	struct fp piece;	/* read last */
+	bool piece_open;	/* it may be a node */
+	struct fp nodes[2];	/* read last */
+	u32 nr_nodes;
+
+	/* The batch. */
+	struct new_chunk *chunks;
+	const struct fp *fps;
+	u32 nr, cap;
+	s64 drift_before;	/* of the batch's first chunk */
+
+	/* In bytes of the stream, all objects. */
+	u64 fed, synced, next_lead, lead_pause;
+	u32 loads_left;
+	u64 own;		/* first container of this session, or 0 */
+	u64 dead[LEAD_DEAD];
+	u32 next_dead;
+};
+
+/* Where byte @off of the object is in the predecessor. Recipes that lie can make
+ * any number of it; all it does is select. */
+static inline u64 follow_shifted(u64 off, s64 drift)
+{
+	u64 back = 0 - (u64)drift;
+
+	if (drift < 0)
+		return off > back ? off - back : 0;
+	return off + (u64)drift;
+}
+
+/* Follow @p (taken) from where its byte @old is byte @new_off here. */
+void follow_switch(struct follow *f, struct predecessor *p, u64 old,
+		   u64 new_off);
+bool follow_need_decoder(struct follow *f);
+/* May a directory be read? Counts it. */
+bool follow_may_load(struct follow *f);
+
+/* Is it a hit of an earlier session, and one that the window does not have? */
+bool follow_is_stray(const struct follow *f, u32 k, const struct dir_hit *hit);
+/*
+ * Find a predecessor by stray hits in containers above number @above, the
+ * newest first. False: nothing has changed.
+ */
+bool follow_lead(struct follow *f, const struct dir_hit *hits, u64 above);
+
+/* The place of window chunk @i: false if it is not had cheaply. */
+bool follow_place(struct follow *f, u32 i);
+/* Look up the places that follow_near() will give. */
+void follow_prepare_near(struct follow *f);
+
+#endif
