@@ -61,6 +61,26 @@ static int stream_node(const char *name, struct backup_token **out,
 	return 0;
 }
 
+/* What the last snapshot of that name holds; NULL if there is none. */
+static struct predecessor *find_predecessor(struct backup *b, const char *name)
+{
+	const char *paths[1] = { name };
+	struct predecessor *p = NULL;
+	struct snapshot s = { 0 };
+	struct hint hint;
+	struct node node;
+
+	if (store_find_parent(b->p, b->snap.host, paths, 1, &s, NULL))
+		return NULL;
+	if (!store_lookup(b->p, &s, name, &node, &hint, NULL)) {
+		p = predecessor_new(&node.content, &hint);
+		node_release(&node);
+		mem_free(hint.containers);
+	}
+	snapshot_release(&s);
+	return p;
+}
+
 static int feed(struct backup *b, const char *name,
 		long (*read)(void *ctx, void *buf, size_t cap,
 			     struct akin_diag *diag),
@@ -71,7 +91,8 @@ static int feed(struct backup *b, const char *name,
 	int err;
 
 	backup_current(b, name);
-	err = ingest_object_begin(b->stream, diag);
+	err = ingest_object_begin_after(b->stream, find_predecessor(b, name),
+					diag);
 	if (!err)
 		err = read_all(b, read, read_ctx, diag);
 	if (!err && finish)

@@ -49,14 +49,14 @@ static void parent_close(struct walk_frame *f)
 	f->peek = NULL;
 }
 
-/* A parent that cannot be read is no parent: everything is read instead. */
+/* A parent that cannot be read is no parent: everything is read instead. Nor is
+ * a forced backup's, but for what its files resemble. */
 static void parent_open(struct walk *w, struct walk_frame *f,
 			const struct content *listing, const struct hint *hint)
 {
 	struct akin_pool *p = w->b->p;
 
-	if (w->b->opt->force ||
-	    tree_reader_open(&p->depot, &p->dec, listing, hint, &f->parent,
+	if (tree_reader_open(&p->depot, &p->dec, listing, hint, &f->parent,
 			     NULL))
 		f->parent = NULL;
 	if (f->parent &&
@@ -64,15 +64,57 @@ static void parent_open(struct walk *w, struct walk_frame *f,
 		parent_close(f);
 }
 
+/* A listing's hint is that of all its files; this one needs its own part. */
+static int keep_hint(struct walk *w, const struct walk_frame *f,
+		     struct hint *out, struct akin_diag *diag)
+{
+	const struct content *ct = &f->peek->content;
+	struct fp fps[CONTENT_INLINE_MAX];
+	u32 n = 0, i;
+
+	if (ct->kind == CONTENT_ROOT)
+		fps[n++] = ct->root;
+	for (i = 0; ct->kind == CONTENT_ENTRIES && i < ct->nr; i++) {
+		if (ct->entries[i].type == RECIPE_CHUNK ||
+		    ct->entries[i].type == RECIPE_REPEAT)
+			fps[n++] = ct->entries[i].fp;
+	}
+	if (f->peek_hint->nr <= KEEP_HINT)
+		return store_copy_hint(f->peek_hint, out, diag);
+	return depot_narrow_hint(&w->b->p->depot, fps, n, f->peek_hint, out,
+				 diag);
+}
+
+/* What the parent's node that comes next holds; NULL if that helps nobody. */
+static struct predecessor *predecessor_of(struct walk *w,
+					  const struct walk_frame *f)
+{
+	struct predecessor *p;
+	struct hint hint = { 0 };
+
+	if (f->peek->type != NODE_FILE || keep_hint(w, f, &hint, NULL))
+		return NULL;
+	p = predecessor_new(&f->peek->content, &hint);
+	mem_free(hint.containers);
+	return p;
+}
+
 /* The parent's node called @name, or NULL. Names must come ascending. */
-static const struct node *parent_seek(struct walk_frame *f, const char *name)
+static const struct node *parent_seek(struct walk *w, struct walk_frame *f,
+				      const char *name)
 {
 	int c;
 
 	while (f->parent) {
 		c = node_name_compare(f->peek->name, name);
+		f->peek_taken = f->peek_taken || c == 0;
 		if (c >= 0)
 			return c == 0 ? f->peek : NULL;
+		if (!f->peek_taken && f->peek->type == NODE_FILE) {
+			predecessor_free(f->gone);
+			f->gone = predecessor_of(w, f);
+		}
+		f->peek_taken = false;
 		if (tree_reader_next(f->parent, &f->peek, &f->peek_hint,
 				     NULL) <= 0)
 			parent_close(f);
@@ -103,27 +145,6 @@ static int mark_node(struct walk *w, struct backup_token *t,
 	else
 		atomic_fetch_add(&w->b->others, 1);
 	return ingest_mark(w->b->stream, MARK_NODE, t, diag);
-}
-
-/* A listing's hint is that of all its files; this one needs its own part. */
-static int keep_hint(struct walk *w, const struct walk_frame *f,
-		     struct hint *out, struct akin_diag *diag)
-{
-	const struct content *ct = &f->peek->content;
-	struct fp fps[CONTENT_INLINE_MAX];
-	u32 n = 0, i;
-
-	if (ct->kind == CONTENT_ROOT)
-		fps[n++] = ct->root;
-	for (i = 0; ct->kind == CONTENT_ENTRIES && i < ct->nr; i++) {
-		if (ct->entries[i].type == RECIPE_CHUNK ||
-		    ct->entries[i].type == RECIPE_REPEAT)
-			fps[n++] = ct->entries[i].fp;
-	}
-	if (f->peek_hint->nr <= KEEP_HINT)
-		return store_copy_hint(f->peek_hint, out, diag);
-	return depot_narrow_hint(&w->b->p->depot, fps, n, f->peek_hint, out,
-				 diag);
 }
 
 /* The parent's node as it is: nothing of the file changed. */
@@ -184,13 +205,13 @@ static int copy_pieces(struct walk *w, struct source_file *f, bool *fatal_ret,
 
 static int read_content(struct walk *w, const char *name,
 			struct source_file *f, struct backup_token *t,
-			struct akin_diag *diag)
+			struct predecessor *pred, struct akin_diag *diag)
 {
 	struct akin_diag why = { 0 };
 	bool fatal;
 	int err, err2;
 
-	err = ingest_object_begin(w->b->stream, diag);
+	err = ingest_object_begin_after(w->b->stream, TAKE(pred), diag);
 	if (err)
 		return err;
 	err = copy_pieces(w, f, &fatal, &why);
@@ -206,8 +227,23 @@ static int read_content(struct walk *w, const char *name,
 	return err;
 }
 
+/* What the file most likely resembles. @old: the parent's node of that name, or
+ * NULL. */
+static struct predecessor *choose_predecessor(struct walk *w,
+					      const struct node *old)
+{
+	struct predecessor *p = NULL;
+
+	if (old)
+		return predecessor_of(w, w->top);
+	p = w->top->gone;
+	w->top->gone = NULL;
+	return p;
+}
+
+/* @old: the parent's node of that name, or NULL. */
 static int add_file(struct walk *w, const char *name, struct backup_token *t,
-		    struct akin_diag *diag)
+		    const struct node *old, struct akin_diag *diag)
 {
 	struct akin_diag why = { 0 };
 	struct source_file *f;
@@ -218,7 +254,7 @@ static int add_file(struct walk *w, const char *name, struct backup_token *t,
 		backup_token_free(t);
 		return settle(w, name, err, &why, diag);
 	}
-	err = read_content(w, name, f, t, diag);
+	err = read_content(w, name, f, t, choose_predecessor(w, old), diag);
 	source_file_close(f);
 	if (err) {
 		backup_token_free(t);
@@ -278,6 +314,7 @@ static int push_frame(struct walk *w, struct walk_frame *f,
 static void frame_free(struct walk_frame *f)
 {
 	parent_close(f);
+	predecessor_free(f->gone);
 	source_dir_free(f->dir);
 	backup_token_free(f->token);
 	mem_free(f);
@@ -314,7 +351,7 @@ static int open_frame(struct walk *w, struct walk_frame *f, const char *name,
 static int add_dir(struct walk *w, const char *name, struct backup_token *t,
 		   u32 lo, u32 hi, u32 depth, struct akin_diag *diag)
 {
-	const struct node *old = parent_seek(w->top, name);
+	const struct node *old = parent_seek(w, w->top, name);
 	const struct hint *old_hint = w->top->peek_hint;
 	struct akin_diag why = { 0 };
 	struct walk_frame *f;
@@ -419,12 +456,12 @@ static int stat_error(const struct walk *w, int err)
 static int add_entry(struct walk *w, const char *name, struct backup_token *t,
 		     u32 lo, u32 hi, struct akin_diag *diag)
 {
-	const struct node *old = parent_seek(w->top, name);
+	const struct node *old = parent_seek(w, w->top, name);
 	struct akin_diag why = { 0 };
 	u64 dev = t->node.dev;
 	int err;
 
-	if (old && is_unchanged(old, &t->node) &&
+	if (old && !w->b->opt->force && is_unchanged(old, &t->node) &&
 	    store_content_is_sound(w->sound, &old->content,
 				   w->top->peek_hint)) {
 		backup_token_free(t);
@@ -447,7 +484,7 @@ static int add_entry(struct walk *w, const char *name, struct backup_token *t,
 		return add_dir(w, name, TAKE(t), lo, hi, w->top->depth + 1,
 			       diag);
 	if (reads_as_file(w, &t->node))
-		return add_file(w, name, TAKE(t), diag);
+		return add_file(w, name, TAKE(t), old, diag);
 	return mark_node(w, TAKE(t), diag);
 }
 

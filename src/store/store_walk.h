@@ -34,6 +34,10 @@ struct walk_frame {
 	struct tree_reader *parent;
 	const struct node *peek;
 	const struct hint *peek_hint;
+	bool peek_taken;	/* the source has this name, too */
+	/* A file of the parent that the source does not have: a new name after
+	 * it may be the same file's. */
+	struct predecessor *gone;
 };
 
 struct walk {
