@@ -4,7 +4,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "depot/depot.h"
+#include "depot/depot_internal.h"
 
 struct codec_choice depot_codec(const struct depot *d)
 {
@@ -80,7 +80,9 @@ int depot_init(struct depot *d, struct disk *meta, struct disk *data,
 	d->data = data;
 	d->super = *super;
 	d->counters = opt->counters;
-	err = derive(d, diag);
+	d->bases = depot_bases_new();
+	err = d->bases ? derive(d, diag) :
+			 diag_set(diag, -AKIN_E_nomem, "depot");
 	if (err)
 		goto fail;
 	dopt.data = data;
@@ -116,6 +118,7 @@ void depot_release(struct depot *d)
 	workers_free(d->workers);
 	groupcache_free(d->groups);
 	dircache_free(d->dirs);
+	depot_bases_free(d->bases);
 	depot_damage_release(&d->damage);
 	chunker_free(d->chunker);
 	hasher_free(d->data_hasher);
@@ -133,8 +136,7 @@ static void drop_damaged(struct depot *d, struct dir_hit *out, u32 n)
 
 	for (i = 0; depot_damage_any(&d->damage) && i < n; i++) {
 		if (out[i].container &&
-		    depot_damage_has(&d->damage, out[i].container,
-				     out[i].entry))
+		    depot_is_damaged(d, out[i].container, out[i].entry))
 			out[i].container = 0;
 	}
 }
@@ -197,7 +199,7 @@ int depot_find_again(struct depot *d, const struct fp *fp, struct dir_hit *out,
 
 	dircache_lookup(d->dirs, fp, 1, out);
 	if (!out->container ||
-	    !depot_damage_has(&d->damage, out->container, out->entry))
+	    !depot_is_damaged(d, out->container, out->entry))
 		return 0;
 	err = index_lookup(d->index, fp, 1, &at, diag);
 	if (err)

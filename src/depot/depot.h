@@ -40,6 +40,7 @@ struct depot {
 	void *refresh_ctx;
 	/* Empty at first; filled by the opener before anything is looked up. */
 	struct depot_damage damage;
+	struct depot_bases *bases;	/* see depot_is_damaged() */
 };
 
 struct depot_options {
@@ -58,6 +59,14 @@ int depot_init(struct depot *d, struct disk *meta, struct disk *data,
 void depot_release(struct depot *d);
 
 struct codec_choice depot_codec(const struct depot *d);
+
+/*
+ * Is it known that what lies there cannot be had: for damage of its own, or
+ * because a container is gone that its group was compressed against? (What
+ * else is damaged below it, a check has marked as damage of its own.) Doubt is
+ * damage.
+ */
+bool depot_is_damaged(struct depot *d, u64 container, u32 entry);
 
 /*
  * For writers: which of these chunks are there already? In memory, plus the

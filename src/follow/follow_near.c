@@ -141,7 +141,7 @@ bool follow_place(struct follow *f, u32 i)
 	if (c->looked)
 		return false;
 	if (!find_place(f, c, &hit) || hit.len != c->len ||
-	    depot_damage_has(&f->depot->damage, hit.container, hit.entry)) {
+	    depot_is_damaged(f->depot, hit.container, hit.entry)) {
 		/* When directories may be read again, another try. */
 		c->looked = f->loads_left > 0;
 		return false;
@@ -214,8 +214,8 @@ static void add_piece(struct follow *f, const struct fp *fp,
 	struct dir_hit hit;
 
 	dircache_lookup(f->depot->dirs, fp, 1, &hit);
-	if (hit.container && !depot_damage_has(&f->depot->damage,
-					       hit.container, hit.entry))
+	if (hit.container &&
+	    !depot_is_damaged(f->depot, hit.container, hit.entry))
 		ignore_result(add_place(out, nr, max, hit.container,
 					hit.entry));
 }

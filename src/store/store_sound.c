@@ -149,10 +149,12 @@ bool store_content_is_sound(struct store_soundness *s,
 
 	if (!depot_damage_any(&s->depot->damage))
 		return true;
-	if (!s->checker &&
-	    content_checker_new(s->depot, s->dec, SEEN_BYTES, &s->checker,
-				NULL))
-		return false;
+	if (!s->checker) {
+		if (content_checker_new(s->depot, s->dec, SEEN_BYTES,
+					&s->checker, NULL))
+			return false;
+		content_checker_doubt_bases(s->checker);
+	}
 	return !content_checker_check(s->checker, ct, hint, &verdict, NULL) &&
 	       verdict.nr_bad == 0;
 }

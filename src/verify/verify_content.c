@@ -24,6 +24,7 @@ struct content_checker {
 	struct depot *depot;
 	struct decoder *dec;
 	struct verify_seen *seen;
+	bool doubt_bases;
 	struct content_checker_stats stats;
 	struct fp fps[RECIPE_LEAF_MAX];
 	u32 lens[RECIPE_LEAF_MAX];
@@ -92,6 +93,11 @@ void content_checker_get_stats(const struct content_checker *c,
 	*out = c->stats;
 }
 
+void content_checker_doubt_bases(struct content_checker *c)
+{
+	c->doubt_bases = true;
+}
+
 static void __printf(3, 4) bad(struct content_verdict *v, int code,
 			       const char *fmt, ...)
 {
@@ -105,6 +111,13 @@ static void __printf(3, 4) bad(struct content_verdict *v, int code,
 	va_end(ap);
 }
 
+static bool is_damaged(struct content_checker *c, const struct dir_hit *at)
+{
+	if (c->doubt_bases)
+		return depot_is_damaged(c->depot, at->container, at->entry);
+	return depot_damage_has(&c->depot->damage, at->container, at->entry);
+}
+
 /* c->fps[i] was looked for and c->hits[i] came out. */
 static void judge_hit(struct content_checker *c, u32 i, const char *what,
 		      const struct akin_diag *why, struct content_verdict *v)
@@ -116,8 +129,7 @@ static void judge_hit(struct content_checker *c, u32 i, const char *what,
 		/* The first one missing is the one the message is about. */
 		bad(v, -AKIN_E_fp_unknown, "%s", why->code ? why->text :
 		    akin_strerror(-AKIN_E_fp_unknown));
-	} else if (depot_damage_has(&c->depot->damage, hit->container,
-				    hit->entry)) {
+	} else if (is_damaged(c, hit)) {
 		bad(v, -AKIN_E_bad_data,
 		    "%s %02x%02x%02x%02x, entry %u of container %llu, is "
 		    "damaged", what, b[0], b[1], b[2], b[3], hit->entry,

@@ -23,6 +23,10 @@ int content_checker_new(struct depot *d, struct decoder *dec,
 /* NULL is fine. */
 void content_checker_free(struct content_checker *c);
 
+/* For who has not checked all containers before: a chunk may also be out of
+ * reach for what its group was compressed against. */
+void content_checker_doubt_bases(struct content_checker *c);
+
 struct content_verdict {
 	u64 nr_bad;		/* chunks and pieces that cannot be had */
 	int code;		/* of the first one; 0: sound */
