@@ -421,6 +421,8 @@ static int load_meta(struct catalog *c, struct akin_diag *diag)
 	m->last_run = row_u64(&r, 3, CATALOG_NUMBER_MAX);
 	m->last_session = row_u64(&r, 4, CATALOG_NUMBER_MAX);
 	m->last_snapshot = row_u64(&r, 5, CATALOG_NUMBER_MAX);
+	m->root_txn = row_u64(&r, 6, CATALOG_NUMBER_MAX);
+	m->condemn_txn = row_u64(&r, 7, CATALOG_NUMBER_MAX);
 	catalog_reset(c, STMT_META_GET);
 	if (r.bad)
 		return catalog_bad_row("meta", diag);
@@ -444,6 +446,8 @@ static int store_meta(struct catalog *c, struct akin_diag *diag)
 	(void)sqlite3_bind_int64(st, 3, (s64)m->last_run);
 	(void)sqlite3_bind_int64(st, 4, (s64)m->last_session);
 	(void)sqlite3_bind_int64(st, 5, (s64)m->last_snapshot);
+	(void)sqlite3_bind_int64(st, 6, (s64)m->root_txn);
+	(void)sqlite3_bind_int64(st, 7, (s64)m->condemn_txn);
 	return catalog_run(c, STMT_META_SET, NULL, diag);
 }
 
@@ -556,6 +560,11 @@ int catalog_txn_end(struct catalog *c, int err, struct akin_diag *diag)
 		busy_hint(c, diag);
 	finish(c);
 	return err;
+}
+
+void catalog_txn_cancel(struct catalog *c)
+{
+	finish(c);
 }
 
 int catalog_read_begin(struct catalog *c, struct akin_diag *diag)

@@ -8,6 +8,9 @@
  * catalog_session.c  sessions, reservations, checkpoint, commit
  * catalog_read.c     walks and look-ups
  * catalog_damage.c   marks of damage
+ * catalog_retention.c  forgotten snapshots, labels
+ * catalog_policy.c   rules of the policy
+ * catalog_clock.c    the pool's age
  */
 #ifndef CATALOG_INTERNAL_H
 #define CATALOG_INTERNAL_H
@@ -16,6 +19,7 @@
 #include <sqlite3.h>
 
 #include "catalog/catalog.h"
+#include "catalog/catalog_retention.h"
 #include "catalog/catalog_vfs.h"
 
 /*
@@ -38,10 +42,11 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	X(COMMIT, "COMMIT") \
 	X(ROLLBACK, "ROLLBACK") \
 	X(META_GET, "SELECT pool, txn, last_container, last_run, " \
-	  "last_session, last_snapshot FROM meta WHERE id = 1") \
-	X(META_SET, "UPDATE meta SET txn = ?1, last_container = ?2, " \
-	  "last_run = ?3, last_session = ?4, last_snapshot = ?5 " \
+	  "last_session, last_snapshot, root_txn, condemn_txn FROM meta " \
 	  "WHERE id = 1") \
+	X(META_SET, "UPDATE meta SET txn = ?1, last_container = ?2, " \
+	  "last_run = ?3, last_session = ?4, last_snapshot = ?5, " \
+	  "root_txn = ?6, condemn_txn = ?7 WHERE id = 1") \
 	X(SESSION_ADD, "INSERT INTO session (number, state, begin_txn, " \
 	  "begun_sec, pid, host, user, command, paths_key, snapshot, sealed) " \
 	  "VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)") \
@@ -79,9 +84,38 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	X(SNAPSHOT_ADD, "INSERT INTO snapshot (number, session, txn, " \
 	  "time_sec, record) VALUES (?1, ?2, ?3, ?4, ?5)") \
 	X(SNAPSHOT_GET, "SELECT number, record FROM snapshot " \
-	  "WHERE number = ?1") \
+	  "WHERE number = ?1 AND NOT EXISTS " \
+	  "(SELECT 1 FROM forgotten WHERE snapshot = number)") \
 	X(SNAPSHOT_EACH, "SELECT number, record FROM snapshot " \
-	  "WHERE number > ?1 ORDER BY number") \
+	  "WHERE number > ?1 AND NOT EXISTS " \
+	  "(SELECT 1 FROM forgotten WHERE snapshot = number) " \
+	  "ORDER BY number") \
+	X(SNAPSHOT_DROP, "DELETE FROM snapshot WHERE number = ?1") \
+	X(STATUS_EACH, "SELECT number, record, body, txn, sec FROM " \
+	  "(SELECT number, record FROM snapshot WHERE number > ?1) " \
+	  "LEFT JOIN label ON label.snapshot = number " \
+	  "LEFT JOIN forgotten ON forgotten.snapshot = number " \
+	  "WHERE (txn IS NOT NULL) = ?2 ORDER BY number") \
+	X(FORGET_ADD, "INSERT INTO forgotten (snapshot, txn, sec) " \
+	  "VALUES (?1, ?2, ?3)") \
+	X(FORGET_GET, "SELECT txn FROM forgotten WHERE snapshot = ?1") \
+	X(FORGET_DROP, "DELETE FROM forgotten WHERE snapshot = ?1") \
+	X(FORGET_EACH, "SELECT snapshot, txn FROM forgotten " \
+	  "WHERE snapshot > ?1 ORDER BY snapshot LIMIT 128") \
+	X(LABEL_GET, "SELECT number, body FROM " \
+	  "(SELECT number FROM snapshot WHERE number = ?1) " \
+	  "LEFT JOIN label ON label.snapshot = number") \
+	X(LABEL_SET, "INSERT INTO label (snapshot, body) VALUES (?1, ?2) " \
+	  "ON CONFLICT DO UPDATE SET body = excluded.body") \
+	X(LABEL_DROP, "DELETE FROM label WHERE snapshot = ?1") \
+	X(POLICY_EACH, "SELECT rule, value FROM policy " \
+	  "ORDER BY rule, value") \
+	X(POLICY_ADD, "INSERT INTO policy (rule, value) VALUES (?1, ?2)") \
+	X(POLICY_DROP, "DELETE FROM policy") \
+	X(CLOCK_GET, "SELECT age_ns, wall_sec, boot_ns, boot FROM clock " \
+	  "WHERE id = 1") \
+	X(CLOCK_SET, "UPDATE clock SET age_ns = ?1, wall_sec = ?2, " \
+	  "boot_ns = ?3, boot = ?4 WHERE id = 1") \
 	X(DAMAGE_ADD, "INSERT INTO damage (container, entry, fp, found_sec, " \
 	  "error) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING") \
 	X(DAMAGE_DROP, "DELETE FROM damage " \
@@ -89,7 +123,8 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	X(DAMAGE_EACH, "SELECT container, entry, fp, found_sec, error " \
 	  "FROM damage WHERE (container, entry) > (?1, ?2) " \
 	  "ORDER BY container, entry LIMIT 128") \
-	X(TOTAL_SNAPSHOTS, "SELECT COUNT(*) FROM snapshot") \
+	X(TOTAL_SNAPSHOTS, "SELECT (SELECT COUNT(*) FROM snapshot) - " \
+	  "(SELECT COUNT(*) FROM forgotten)") \
 	X(TOTAL_CONTAINERS, "SELECT " \
 	  "COUNT(*) FILTER (WHERE kind = ?1), " \
 	  "COUNT(*) FILTER (WHERE kind <> ?1), " \
@@ -119,6 +154,8 @@ enum catalog_stmt {
 struct catalog_meta {
 	u64 txn;
 	u64 last_container, last_run, last_session, last_snapshot;
+	u64 root_txn;		/* the last one that added a root */
+	u64 condemn_txn;	/* the last one that condemned anything */
 };
 
 struct catalog {
@@ -175,6 +212,8 @@ void catalog_reset(struct catalog *c, enum catalog_stmt which);
 int catalog_txn_begin(struct catalog *c, struct akin_diag *diag) __must_check;
 int catalog_txn_end(struct catalog *c, int err, struct akin_diag *diag)
 	__must_check;
+/* Nothing was to be changed: as if it had not been begun. */
+void catalog_txn_cancel(struct catalog *c);
 /* The same for reading; c->meta is read too. */
 int catalog_read_begin(struct catalog *c, struct akin_diag *diag) __must_check;
 void catalog_read_end(struct catalog *c);
@@ -201,8 +240,21 @@ int catalog_schema_check(struct catalog *c, struct akin_diag *diag)
 /* Keep CATALOG_FREE_PAGES free; best done when there is space. */
 int catalog_refill(struct catalog *c, struct akin_diag *diag) __must_check;
 
+/* catalog_clock.c ---------------------------------------------------------*/
+
+/*
+ * Within a change: the clock goes on to @now, or to what clock_read() says if
+ * that is NULL. *out, with the age in it, may be NULL.
+ */
+int catalog_tick(struct catalog *c, const struct clock_reading *now,
+		 struct catalog_now *out, struct akin_diag *diag) __must_check;
+
 /* catalog_read.c ----------------------------------------------------------*/
 
+/* Check and decode a snapshot's row; *out zeroed on failure. */
+int catalog_decode_snapshot(u64 number, const void *data, size_t len,
+			    const struct pool_id *pool, struct snapshot *out,
+			    struct akin_diag *diag) __must_check;
 /* All rows decode, and numbers are below the last ones reserved. */
 int catalog_check_rows(struct catalog *c, struct akin_diag *diag) __must_check;
 

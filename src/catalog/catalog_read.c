@@ -317,9 +317,9 @@ int catalog_container(struct catalog *c, u64 number,
 
 /* Snapshots -----------------------------------------------------------------*/
 
-static int decode_snapshot(u64 number, const void *data, size_t len,
-			   const struct pool_id *pool, struct snapshot *out,
-			   struct akin_diag *diag)
+int catalog_decode_snapshot(u64 number, const void *data, size_t len,
+			    const struct pool_id *pool, struct snapshot *out,
+			    struct akin_diag *diag)
 {
 	int err = snapshot_decode(data, len, out);
 
@@ -406,8 +406,8 @@ int catalog_each_snapshot(struct catalog *c,
 			len = cursor_le32(&cur);
 			p = cursor_bytes(&cur, len);
 			memset(&s, 0, sizeof(s));
-			err = decode_snapshot(number, p, len, &c->pool, &s,
-					      diag);
+			err = catalog_decode_snapshot(number, p, len, &c->pool,
+						      &s, diag);
 			if (err)
 				break;
 			err = fn(ctx, &s);
@@ -438,7 +438,8 @@ int catalog_snapshot(struct catalog *c, u64 number, struct snapshot *out,
 		(void)cursor_le64(&cur);	/* the number asked for */
 		len = cursor_le32(&cur);
 		p = cursor_bytes(&cur, len);
-		err = decode_snapshot(number, p, len, &c->pool, out, diag);
+		err = catalog_decode_snapshot(number, p, len, &c->pool, out,
+					      diag);
 	}
 	buf_release(&record);
 	return err;
@@ -574,11 +575,14 @@ static int check_run(void *ctx, const struct catalog_run *run)
 	return 0;
 }
 
-static int check_snapshot(void *ctx, const struct snapshot *s)
+static int check_status(void *ctx, const struct snapshot *s,
+			const struct catalog_status *st)
 {
 	struct check *k = ctx;
+	struct catalog_meta m = meta_now(k->c);
 
-	if (s->number > meta_now(k->c).last_snapshot)
+	if (s->number > m.last_snapshot || st->forgotten_txn > m.txn ||
+	    (st->label && st->label->txn > m.txn))
 		return never_given(k->diag, "snapshot");
 	return 0;
 }
@@ -599,6 +603,10 @@ int catalog_check_rows(struct catalog *c, struct akin_diag *diag)
 	if (!err)
 		err = catalog_each_run(c, check_run, &k, diag);
 	if (!err)
-		err = catalog_each_snapshot(c, check_snapshot, &k, diag);
+		err = catalog_each_status(c, CATALOG_LISTED, check_status, &k,
+					  diag);
+	if (!err)
+		err = catalog_each_status(c, CATALOG_FORGOTTEN, check_status,
+					  &k, diag);
 	return err ? err : catalog_each_damage(c, check_damage, &k, diag);
 }

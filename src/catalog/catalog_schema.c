@@ -10,7 +10,7 @@
 
 #include "catalog/catalog_internal.h"
 
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION 2
 #define SCHEMA_APPLICATION 0x616b636e	/* "akcn" */
 
 static const struct {
@@ -20,7 +20,8 @@ static const struct {
 	  "CREATE TABLE meta (id INTEGER PRIMARY KEY, pool BLOB NOT NULL, "
 	  "txn INTEGER NOT NULL, last_container INTEGER NOT NULL, "
 	  "last_run INTEGER NOT NULL, last_session INTEGER NOT NULL, "
-	  "last_snapshot INTEGER NOT NULL) STRICT" },
+	  "last_snapshot INTEGER NOT NULL, root_txn INTEGER NOT NULL, "
+	  "condemn_txn INTEGER NOT NULL) STRICT" },
 	{ "session",
 	  "CREATE TABLE session (number INTEGER PRIMARY KEY, "
 	  "state INTEGER NOT NULL, begin_txn INTEGER NOT NULL, "
@@ -45,6 +46,19 @@ static const struct {
 	  "CREATE TABLE snapshot (number INTEGER PRIMARY KEY, "
 	  "session INTEGER NOT NULL, txn INTEGER NOT NULL, "
 	  "time_sec INTEGER NOT NULL, record BLOB NOT NULL) STRICT" },
+	{ "forgotten",
+	  "CREATE TABLE forgotten (snapshot INTEGER PRIMARY KEY, "
+	  "txn INTEGER NOT NULL, sec INTEGER NOT NULL) STRICT" },
+	{ "label",
+	  "CREATE TABLE label (snapshot INTEGER PRIMARY KEY, "
+	  "body BLOB NOT NULL) STRICT" },
+	{ "policy",
+	  "CREATE TABLE policy (rule TEXT NOT NULL, value TEXT NOT NULL, "
+	  "PRIMARY KEY (rule, value)) STRICT, WITHOUT ROWID" },
+	{ "clock",
+	  "CREATE TABLE clock (id INTEGER PRIMARY KEY, "
+	  "age_ns INTEGER NOT NULL, wall_sec INTEGER NOT NULL, "
+	  "boot_ns INTEGER NOT NULL, boot BLOB NOT NULL) STRICT" },
 	{ "damage",
 	  "CREATE TABLE damage (container INTEGER NOT NULL, "
 	  "entry INTEGER NOT NULL, fp BLOB NOT NULL, "
@@ -108,14 +122,18 @@ static int add_meta(struct catalog *c, struct akin_diag *diag)
 	int rc;
 
 	rc = sqlite3_prepare_v2(c->db, "INSERT INTO meta VALUES "
-				"(1, ?1, 0, 0, 0, 0, 0)", -1, &st, NULL);
+				"(1, ?1, 0, 0, 0, 0, 0, 0, 0)", -1, &st, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_blob(st, 1, c->pool.b, POOL_ID_BYTES,
 				       SQLITE_TRANSIENT);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(st);
 	(void)sqlite3_finalize(st);	/* repeats the error of the step */
-	return rc == SQLITE_DONE ? 0 : catalog_fail(c, rc, "create", diag);
+	if (rc != SQLITE_DONE)
+		return catalog_fail(c, rc, "create", diag);
+	/* It starts with the first reading. */
+	return catalog_exec(c, "INSERT INTO clock VALUES "
+			    "(1, 0, 0, 0, zeroblob(16))", diag);
 }
 
 int catalog_schema_create(struct catalog *c, struct akin_diag *diag)

@@ -292,6 +292,8 @@ int catalog_checkpoint(struct catalog *c, u64 session,
 	err = check_living(c, session, NULL, NULL, diag);
 	if (!err)
 		err = apply_delta(c, session, delta, diag);
+	if (delta->nr_containers)
+		c->meta.root_txn = c->meta.txn;
 	return catalog_txn_end(c, err, diag);
 }
 
@@ -369,9 +371,12 @@ static int commit_locked(struct catalog *c, u64 session,
 				"catalog: snapshot %llu is not that of "
 				"session %llu", (unsigned long long)s->number,
 				(unsigned long long)session);
+	c->meta.root_txn = c->meta.txn;
 	err = apply_delta(c, session, delta, diag);
 	if (!err)
 		err = add_snapshot(c, s, record, diag);
+	if (!err)
+		err = catalog_tick(c, NULL, NULL, diag);
 	return err ? err : set_committed(c, session, key, diag);
 }
 
