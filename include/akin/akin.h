@@ -7,6 +7,7 @@
 #include "akin/check.h"
 #include "akin/counters.h"
 #include "akin/error.h"
+#include "akin/gc.h"
 #include "akin/pool.h"
 #include "akin/restore.h"
 #include "akin/snapshot.h"

@@ -295,15 +295,17 @@ static int load_locked(struct dircache *dc, struct slot *s, u64 container,
 {
 	struct container_reader *r = NULL;
 	u32 generation = 0;
-	int err;
+	int err = 0;
 
 	s->state = SLOT_LOADING;
 	s->container = container;
 	pthread_mutex_unlock(&dc->lock);
 	if (dc->opt.generation)
-		generation = dc->opt.generation(dc->opt.ctx, container);
-	err = container_open(dc->opt.data, &dc->opt.pool, container,
-			     generation, &r, diag);
+		err = dc->opt.generation(dc->opt.ctx, container, &generation,
+					 diag);
+	if (!err)
+		err = container_open(dc->opt.data, &dc->opt.pool, container,
+				     generation, &r, diag);
 	pthread_mutex_lock(&dc->lock);
 	dc->stats.loads++;
 	counters_add(dc->opt.counters, directory_loads, 1);
@@ -427,6 +429,18 @@ void dircache_forget(struct dircache *dc, u64 container)
 		s->forgotten = true;
 		if (s->pins == 0)
 			evict_locked(dc, s);
+	}
+	pthread_mutex_unlock(&dc->lock);
+}
+
+void dircache_clear(struct dircache *dc)
+{
+	u32 i;
+
+	pthread_mutex_lock(&dc->lock);
+	for (i = 0; i < MAX_SLOTS; i++) {
+		if (dc->slots[i].state == SLOT_READER && !dc->slots[i].pins)
+			evict_locked(dc, &dc->slots[i]);
 	}
 	pthread_mutex_unlock(&dc->lock);
 }

@@ -27,8 +27,10 @@ struct dircache_options {
 	struct disk *data;
 	struct pool_id pool;
 	size_t budget_bytes;
-	/* Current generation of a container; NULL: always 0. */
-	u32 (*generation)(void *ctx, u64 container);
+	/* Which generation of a container to read; an error if none may be.
+	 * NULL: always 0. */
+	int (*generation)(void *ctx, u64 container, u32 *generation_ret,
+			  struct akin_diag *diag);
 	void *ctx;
 	struct counters *counters;	/* borrowed; may be NULL */
 };
@@ -91,6 +93,10 @@ int dircache_peek(struct dircache *dc, u64 container, u32 index,
 	__must_check;
 /* @container was removed: nothing is found in it any more. */
 void dircache_forget(struct dircache *dc, u64 container);
+
+/* The generations to read may be others from now on: everything that is not
+ * pinned goes. */
+void dircache_clear(struct dircache *dc);
 
 /* Open containers: pinned from open to close. @w is borrowed in between. */
 int dircache_open(struct dircache *dc, struct container_writer *w,

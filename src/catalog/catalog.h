@@ -28,6 +28,7 @@
 #include "os/disk.h"
 
 struct catalog;
+struct catalog_reviver;		/* catalog_gc.h */
 
 /* Leaves room in a lock file's 63 bits of offsets for both transactions and
  * sessions: 2^62 + N is a session's. */
@@ -134,6 +135,9 @@ struct catalog_delta {
 	u32 nr_runs;
 	const u64 *dead_runs;	/* merged away; must be in the manifest */
 	u32 nr_dead_runs;
+	/* What the session stands on is revived; NULL: it may rely on it that
+	 * nothing was condemned. */
+	const struct catalog_reviver *reviver;
 };
 
 /* The session's sealed things so far become roots; no snapshot. */

@@ -8,6 +8,7 @@
  * catalog_session.c  sessions, reservations, checkpoint, commit
  * catalog_read.c     walks and look-ups
  * catalog_damage.c   marks of damage
+ * catalog_gc.c       condemning, generations, reviving
  * catalog_retention.c  forgotten snapshots, labels
  * catalog_policy.c   rules of the policy
  * catalog_clock.c    the pool's age
@@ -19,6 +20,7 @@
 #include <sqlite3.h>
 
 #include "catalog/catalog.h"
+#include "catalog/catalog_gc.h"
 #include "catalog/catalog_retention.h"
 #include "catalog/catalog_vfs.h"
 
@@ -48,8 +50,8 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	  "last_run = ?3, last_session = ?4, last_snapshot = ?5, " \
 	  "root_txn = ?6, condemn_txn = ?7 WHERE id = 1") \
 	X(SESSION_ADD, "INSERT INTO session (number, state, begin_txn, " \
-	  "begun_sec, pid, host, user, command, paths_key, snapshot, sealed) " \
-	  "VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)") \
+	  "begun_sec, pid, host, user, command, paths_key, snapshot, sealed, " \
+	  "pinned) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, 0)") \
 	X(SESSION_LIVING, "SELECT snapshot, paths_key FROM session " \
 	  "WHERE number = ?1 AND state = 1") \
 	X(SESSION_SEALED, "UPDATE session SET sealed = sealed + ?2 " \
@@ -68,7 +70,8 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	  "FROM session WHERE state = 1 ORDER BY number LIMIT ?1") \
 	X(CONTAINER_ADD, "INSERT INTO container (number, generation, kind, " \
 	  "session, file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
-	  "condemned_txn) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)") \
+	  "condemned_txn, last_generation) " \
+	  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?2)") \
 	X(CONTAINER_GET, "SELECT number, generation, kind, session, " \
 	  "file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
 	  "condemned_txn FROM container WHERE number = ?1") \
@@ -76,6 +79,59 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	  "file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
 	  "condemned_txn FROM container " \
 	  "WHERE number > ?1 ORDER BY number LIMIT 256") \
+	X(CONTAINER_RESERVE, "UPDATE container SET " \
+	  "last_generation = last_generation + 1 WHERE number = ?1 " \
+	  "RETURNING last_generation") \
+	X(CONTAINER_CONDEMN, "UPDATE container SET condemned_txn = ?2 " \
+	  "WHERE number = ?1 AND condemned_txn = 0") \
+	X(CONTAINER_LIFT, "UPDATE container SET condemned_txn = 0 " \
+	  "WHERE number = ?1") \
+	X(CONTAINER_SET, "UPDATE container SET generation = ?2, " \
+	  "file_bytes = ?3, dir_off = ?4, dir_len = ?5, nr_entries = ?6, " \
+	  "raw_bytes = ?7, condemned_txn = 0 WHERE number = ?1") \
+	X(CONTAINER_PAST, "SELECT number, generation FROM container " \
+	  "WHERE condemned_txn > 0 AND condemned_txn <= ?1 " \
+	  "ORDER BY number DESC LIMIT ?2") \
+	X(CONTAINER_DROP, "DELETE FROM container " \
+	  "WHERE number = ?1 AND generation = ?2 AND condemned_txn > 0") \
+	X(CONDEMNED_SINCE, "SELECT number FROM container " \
+	  "WHERE condemned_txn > 0 AND condemned_txn > ?1 " \
+	  "UNION SELECT container FROM generation WHERE condemned_txn > ?1 " \
+	  "ORDER BY 1 DESC") \
+	X(GENERATION_KEEP, "INSERT INTO generation (container, generation, " \
+	  "file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
+	  "condemned_txn) SELECT number, generation, file_bytes, dir_off, " \
+	  "dir_len, nr_entries, raw_bytes, ?2 FROM container " \
+	  "WHERE number = ?1") \
+	X(GENERATION_OLDEST, "SELECT generation, file_bytes, dir_off, " \
+	  "dir_len, nr_entries, raw_bytes, condemned_txn FROM generation " \
+	  "WHERE container = ?1 AND condemned_txn > ?2 " \
+	  "ORDER BY generation LIMIT 1") \
+	X(GENERATION_GET, "SELECT condemned_txn FROM generation " \
+	  "WHERE container = ?1 AND generation = ?2") \
+	X(GENERATION_EACH, "SELECT container, generation, file_bytes, " \
+	  "condemned_txn FROM generation " \
+	  "WHERE (container, generation) > (?1, ?2) " \
+	  "ORDER BY container, generation LIMIT 128") \
+	X(GENERATION_PAST, "SELECT container, generation FROM generation " \
+	  "WHERE condemned_txn <= ?1 ORDER BY container DESC LIMIT ?2") \
+	X(GENERATION_DROP, "DELETE FROM generation " \
+	  "WHERE container = ?1 AND generation = ?2") \
+	X(SESSION_PIN, "UPDATE session SET pinned = ?2 WHERE number = ?1 " \
+	  "AND state = 1 AND EXISTS (SELECT 1 FROM snapshot WHERE " \
+	  "number = ?2) AND NOT EXISTS " \
+	  "(SELECT 1 FROM forgotten WHERE snapshot = ?2)") \
+	X(SESSION_DROP_LEFT, "UPDATE session SET state = 3 WHERE number IN " \
+	  "(SELECT number FROM session WHERE state = 4 LIMIT 128)") \
+	X(ROOT_EACH, "SELECT number, record FROM snapshot " \
+	  "WHERE number > ?1 AND (NOT EXISTS " \
+	  "(SELECT 1 FROM forgotten WHERE snapshot = number) OR number IN " \
+	  "(SELECT pinned FROM session WHERE state = 1 AND pinned > 0)) " \
+	  "ORDER BY number") \
+	X(SNAPSHOT_ANY, "SELECT 1 FROM snapshot WHERE number = ?1") \
+	X(DAMAGE_GONE, "DELETE FROM damage WHERE (container, entry) IN " \
+	  "(SELECT container, entry FROM damage WHERE container NOT IN " \
+	  "(SELECT number FROM container) LIMIT 128)") \
 	X(RUN_ADD, "INSERT INTO run (number, tier, nr_entries, file_bytes, " \
 	  "session) VALUES (?1, ?2, ?3, ?4, ?5)") \
 	X(RUN_DROP, "DELETE FROM run WHERE number = ?1") \
@@ -90,7 +146,8 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	  "WHERE number > ?1 AND NOT EXISTS " \
 	  "(SELECT 1 FROM forgotten WHERE snapshot = number) " \
 	  "ORDER BY number") \
-	X(SNAPSHOT_DROP, "DELETE FROM snapshot WHERE number = ?1") \
+	X(SNAPSHOT_DROP, "DELETE FROM snapshot WHERE number = ?1 AND NOT " \
+	  "EXISTS (SELECT 1 FROM session WHERE state = 1 AND pinned = ?1)") \
 	X(STATUS_EACH, "SELECT number, record, body, txn, sec FROM " \
 	  "(SELECT number, record FROM snapshot WHERE number > ?1) " \
 	  "LEFT JOIN label ON label.snapshot = number " \
@@ -249,7 +306,21 @@ int catalog_refill(struct catalog *c, struct akin_diag *diag) __must_check;
 int catalog_tick(struct catalog *c, const struct clock_reading *now,
 		 struct catalog_now *out, struct akin_diag *diag) __must_check;
 
+/* catalog_gc.c ------------------------------------------------------------*/
+
+/* Within a change: revive what @by refers to; see catalog_gc.h. */
+int catalog_revive(struct catalog *c, const struct catalog_reviver *by,
+		   struct akin_diag *diag) __must_check;
+
 /* catalog_read.c ----------------------------------------------------------*/
+
+/* Take over a row of CONTAINER_GET. */
+void catalog_decode_container(struct catalog_row *r,
+			      struct catalog_container *out);
+/* Rows of number and record from @which, from 1 on. */
+int catalog_walk_records(struct catalog *c, enum catalog_stmt which,
+			 int (*fn)(void *ctx, const struct snapshot *s),
+			 void *ctx, struct akin_diag *diag) __must_check;
 
 /* Check and decode a snapshot's row; *out zeroed on failure. */
 int catalog_decode_snapshot(u64 number, const void *data, size_t len,

@@ -114,10 +114,9 @@ static void decode_session(struct catalog_row *r, void *row)
 		r->bad = true;
 }
 
-static void decode_container(struct catalog_row *r, void *row)
+void catalog_decode_container(struct catalog_row *r,
+			      struct catalog_container *out)
 {
-	struct catalog_container *out = row;
-
 	out->number = row_u64(r, 0, CATALOG_NUMBER_MAX);
 	out->generation = (u32)row_u64(r, 1, UINT32_MAX);
 	out->kind = (u8)row_u64(r, 2, UINT8_MAX);
@@ -131,6 +130,11 @@ static void decode_container(struct catalog_row *r, void *row)
 	if (out->number == 0 || (out->kind != CONTAINER_DATA &&
 				 out->kind != CONTAINER_METADATA))
 		r->bad = true;
+}
+
+static void decode_container(struct catalog_row *r, void *row)
+{
+	catalog_decode_container(r, row);
 }
 
 static void decode_run(struct catalog_row *r, void *row)
@@ -385,9 +389,9 @@ static int read_records(struct catalog *c, enum catalog_stmt which, u64 after,
 	return err;
 }
 
-int catalog_each_snapshot(struct catalog *c,
-			  int (*fn)(void *ctx, const struct snapshot *s),
-			  void *ctx, struct akin_diag *diag)
+int catalog_walk_records(struct catalog *c, enum catalog_stmt which,
+			 int (*fn)(void *ctx, const struct snapshot *s),
+			 void *ctx, struct akin_diag *diag)
 {
 	struct buf records = { 0 };
 	struct snapshot s;
@@ -398,8 +402,7 @@ int catalog_each_snapshot(struct catalog *c,
 	int err;
 
 	do {
-		err = read_records(c, STMT_SNAPSHOT_EACH, number, &records,
-				   &nr, diag);
+		err = read_records(c, which, number, &records, &nr, diag);
 		cur = cursor_over(records.data, err ? 0 : records.len);
 		while (!err && cursor_left(&cur)) {
 			number = cursor_le64(&cur);
@@ -416,6 +419,13 @@ int catalog_each_snapshot(struct catalog *c,
 	} while (!err && nr > 0);
 	buf_release(&records);
 	return err;
+}
+
+int catalog_each_snapshot(struct catalog *c,
+			  int (*fn)(void *ctx, const struct snapshot *s),
+			  void *ctx, struct akin_diag *diag)
+{
+	return catalog_walk_records(c, STMT_SNAPSHOT_EACH, fn, ctx, diag);
 }
 
 int catalog_snapshot(struct catalog *c, u64 number, struct snapshot *out,

@@ -28,7 +28,7 @@ static const struct {
 	  "begun_sec INTEGER NOT NULL, pid INTEGER NOT NULL, "
 	  "host TEXT NOT NULL, user TEXT NOT NULL, command TEXT NOT NULL, "
 	  "paths_key TEXT NOT NULL, snapshot INTEGER NOT NULL, "
-	  "sealed INTEGER NOT NULL) STRICT" },
+	  "sealed INTEGER NOT NULL, pinned INTEGER NOT NULL) STRICT" },
 	{ "session_state",
 	  "CREATE INDEX session_state ON session (state, paths_key)" },
 	{ "container",
@@ -37,7 +37,18 @@ static const struct {
 	  "session INTEGER NOT NULL, file_bytes INTEGER NOT NULL, "
 	  "dir_off INTEGER NOT NULL, dir_len INTEGER NOT NULL, "
 	  "nr_entries INTEGER NOT NULL, raw_bytes INTEGER NOT NULL, "
-	  "condemned_txn INTEGER NOT NULL) STRICT" },
+	  "condemned_txn INTEGER NOT NULL, "
+	  "last_generation INTEGER NOT NULL) STRICT" },
+	{ "container_condemned",
+	  "CREATE INDEX container_condemned ON container (condemned_txn) "
+	  "WHERE condemned_txn > 0" },
+	{ "generation",
+	  "CREATE TABLE generation (container INTEGER NOT NULL, "
+	  "generation INTEGER NOT NULL, file_bytes INTEGER NOT NULL, "
+	  "dir_off INTEGER NOT NULL, dir_len INTEGER NOT NULL, "
+	  "nr_entries INTEGER NOT NULL, raw_bytes INTEGER NOT NULL, "
+	  "condemned_txn INTEGER NOT NULL, "
+	  "PRIMARY KEY (container, generation)) STRICT, WITHOUT ROWID" },
 	{ "run",
 	  "CREATE TABLE run (number INTEGER PRIMARY KEY, "
 	  "tier INTEGER NOT NULL, nr_entries INTEGER NOT NULL, "

@@ -292,6 +292,8 @@ int catalog_checkpoint(struct catalog *c, u64 session,
 	err = check_living(c, session, NULL, NULL, diag);
 	if (!err)
 		err = apply_delta(c, session, delta, diag);
+	if (!err && delta->reviver)
+		err = catalog_revive(c, delta->reviver, diag);
 	if (delta->nr_containers)
 		c->meta.root_txn = c->meta.txn;
 	return catalog_txn_end(c, err, diag);
@@ -373,6 +375,8 @@ static int commit_locked(struct catalog *c, u64 session,
 				(unsigned long long)session);
 	c->meta.root_txn = c->meta.txn;
 	err = apply_delta(c, session, delta, diag);
+	if (!err && delta->reviver)
+		err = catalog_revive(c, delta->reviver, diag);
 	if (!err)
 		err = add_snapshot(c, s, record, diag);
 	if (!err)

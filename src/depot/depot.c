@@ -89,6 +89,8 @@ int depot_init(struct depot *d, struct disk *meta, struct disk *data,
 	dopt.pool = super->pool;
 	dopt.budget_bytes = opt->dircache_bytes;
 	dopt.counters = opt->counters;
+	dopt.generation = opt->generation;
+	dopt.ctx = opt->generation_ctx;
 	err = dircache_new(&dopt, &d->dirs, diag);
 	if (err)
 		goto fail;

@@ -47,6 +47,10 @@ struct depot_options {
 	size_t dircache_bytes, groupcache_bytes;
 	unsigned nr_threads;
 	struct counters *counters;	/* borrowed; may be NULL */
+	/* See struct dircache_options. */
+	int (*generation)(void *ctx, u64 container, u32 *generation_ret,
+			  struct akin_diag *diag);
+	void *generation_ctx;
 };
 
 /*

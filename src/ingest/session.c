@@ -79,6 +79,8 @@ int session_begin(struct depot *d, struct catalog *c,
 	s->catalog = c;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->number_lock, NULL);
+	pthread_mutex_init(&s->touch_lock, NULL);
+	s->view = opt->view;
 	pthread_cond_init(&s->changed, NULL);
 	s->max_jobs = 2 * workers_nr(d->workers) + 1;
 	s->buffer_bytes = codec_bound(session_max_group(s));
@@ -124,6 +126,8 @@ void session_free(struct session *s)
 	mem_free(s->sealed);
 	mem_free(s->ranges);
 	pthread_cond_destroy(&s->changed);
+	numset_release(&s->touched);
+	pthread_mutex_destroy(&s->touch_lock);
 	pthread_mutex_destroy(&s->number_lock);
 	pthread_mutex_destroy(&s->lock);
 	mem_free(s);
@@ -330,6 +334,7 @@ static void compress_one(struct work *work, void *thread_ctx)
 	counters_add(s->depot->counters, groups_new, 1);
 	if (!err)
 		err = group_encode(&j->g, j->sc->number, payload, &encoded);
+	session_touch_refs(s, &j->g);
 	session_put_buffer(s, out);
 	session_put_buffer(s, j->raw);
 	if (err)

@@ -33,6 +33,9 @@ struct session_options {
 	 * 0: no bound. */
 	size_t memory_bytes;
 };
+	/* What was condemned up to this transaction cannot be matched; what is
+	 * condemned later and was is revived. 0: nobody reclaims. */
+	u64 view;
 
 int session_begin(struct depot *d, struct catalog *c,
 		  const struct session_options *opt, struct session **out,
@@ -63,6 +66,10 @@ void session_finish_container(struct session_container *sc);
 int session_compress(struct session_container *sc, struct group_header *g,
 		     u8 *raw, struct akin_diag *diag) __must_check;
 /* (streams) Buffers for one group; reused, freed with the session. */
+/* (streams) Something in @container, which is not one of its own, was matched
+ * or referred to. */
+void session_touch(struct session *s, u64 container);
+void session_touch_refs(struct session *s, const struct group_header *g);
 u8 *session_get_buffer(struct session *s) __must_check;
 void session_put_buffer(struct session *s, u8 *raw);
 /* Raw bytes of the largest group: what a buffer has room for. */

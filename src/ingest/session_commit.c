@@ -209,6 +209,7 @@ static int publish(struct session *s, const struct snapshot *snap,
 	struct catalog_delta delta = { 0 };
 	struct catalog_container *rows = NULL;
 	struct catalog_run *runs = NULL;
+	struct catalog_reviver reviver = session_reviver(s);
 	struct index_changes ch = { 0 };
 	u64 txn;
 	int err;
@@ -226,6 +227,8 @@ static int publish(struct session *s, const struct snapshot *snap,
 	delta.containers = rows;
 	delta.runs = runs;
 	delta.nr_runs = ch.nr_added;
+	if (s->view)
+		delta.reviver = &reviver;
 	if (snap)
 		err = catalog_commit(s->catalog, s->info.number, &delta, snap,
 				     &txn, diag);

@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 
+#include "base/numset.h"
+#include "catalog/catalog_gc.h"
 #include "ingest/dryset.h"
 #include "ingest/lane.h"
 #include "ingest/session.h"
@@ -63,7 +65,17 @@ struct session {
 	bool begun, ended;
 };
 
+	/* session_touch.c */
+	pthread_mutex_t touch_lock;	/* the innermost */
+	struct numset touched;		/* containers of others */
+	bool touch_failed;		/* there may be more */
+	u64 view;
+
 void session_fail_locked(struct session *s, int err,
+/* For the catalog's checkpoint and commit; @s is borrowed. */
+struct catalog_reviver session_reviver(struct session *s);
+
+
 			 const struct akin_diag *diag);
 int session_error_locked(struct session *s, struct akin_diag *diag);
 /* Remove a container's file that the catalog does not name: best effort. */

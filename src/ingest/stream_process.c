@@ -86,6 +86,8 @@ static int emit_chunk(struct ingest_stream *st, u32 k, u32 i,
 		err = store_chunk(st, i, &e.fp, item, &hit->container, diag);
 		if (err)
 			return err;
+	} else {
+		session_touch(st->session, hit->container);
 	}
 	return recipe_builder_add(&st->recipe, &e, hit->container, diag);
 }
@@ -227,6 +229,8 @@ static int store_piece(struct ingest_stream *st, const struct buf *bytes,
 				 (u32)bytes->len, hint, near, nr_near, &at,
 				 diag);
 		hit.container = at.container;
+	} else {
+		session_touch(st->session, hit.container);
 	}
 	*container_ret = hit.container;
 	return err;

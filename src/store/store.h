@@ -25,6 +25,10 @@ struct store_budget {
 };
 
 struct akin_pool {
+/* A direct map, so that an index full of what was reclaimed costs no look at
+ * the catalog for each miss. */
+#define STORE_GONE 1024
+
 	char *path;
 	struct disk *meta, *data;
 	struct super super;
@@ -41,6 +45,10 @@ struct akin_pool {
 	u64 locked_session;	/* whose byte this handle holds, 0: none */
 	u64 txn;		/* transaction this handle has locked */
 	_Atomic u64 runs_txn;	/* the index knows the runs as of then */
+	/* What it may read was not condemned at transaction @view, which came
+	 * after the lock; containers up to view_container had a number then. */
+	u64 view, view_container;
+	_Atomic u64 gone[STORE_GONE];	/* containers known to be gone */
 	struct decoder dec;	/* of the calling thread */
 	u64 reserve_session;	/* session that index runs are reserved for */
 	atomic_bool stop;
@@ -113,6 +121,19 @@ int store_lock_open(struct akin_pool *p, struct akin_diag *diag) __must_check;
 /* Byte of a session, held for its life; the callback of catalog sessions. */
 int store_lock_session(void *pool, u64 number, u64 txn,
 		       struct akin_diag *diag) __must_check;
+/* Which generation of a container this handle may read; the callback of the
+ * directory cache. */
+int store_generation(void *pool, u64 container, u32 *generation_ret,
+		     struct akin_diag *diag) __must_check;
+/* Rely on what the catalog says now instead of when the pool was opened: a new
+ * lock before the old one goes, and empty caches. Nothing may be in use. */
+int store_lock_move(struct akin_pool *p, struct akin_diag *diag) __must_check;
+/* The lowest transaction below @txn that others have locked; 0: none. */
+int store_locked_below(struct akin_pool *p, u64 txn, u64 *txn_ret,
+		       struct akin_diag *diag) __must_check;
+/* The one who reclaims: take or leave; -AKIN_E_busy. */
+int store_lock_gc(struct akin_pool *p, bool take, struct akin_diag *diag)
+	__must_check;
 void store_unlock_session(struct akin_pool *p, u64 number);
 /* > 0 if nobody holds the session's byte. */
 int store_session_ended(void *pool, u64 number);

@@ -430,6 +430,7 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 				sopt.info.paths_key, diag);
 	if (!err)
 		err = catalog_reap_sessions(p->catalog, store_session_ended,
+	sopt.view = p->view;
 					    p, &nr_reaped, diag);
 	/* What others have stored since the pool was opened is matched too. */
 	if (!err)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "catalog/catalog_gc.h"
 #include "store/store_walk.h"
 
 /* Memory for names of directories too large to sort at once. */
@@ -225,14 +226,24 @@ static int find_parent(struct walk *w, const char *const *paths,
 		       struct akin_diag *diag)
 {
 	struct backup *b = w->b;
+	struct akin_diag why = { 0 };
 	int err;
 
-	err = store_find_parent(b->p, b->snap.host, paths, w->nr_targets,
-				&w->parent, diag);
+	do {
+		err = store_find_parent(b->p, b->snap.host, paths,
+					w->nr_targets, &w->parent, &why);
+		/* Trees are taken from it whole, chunk by chunk unseen. */
+		if (!err)
+			err = catalog_pin(b->p->catalog,
+					  session_number(b->session),
+					  w->parent.number, &why);
+		if (err == -AKIN_E_snap_unknown)
+			snapshot_release(&w->parent);
+	} while (err == -AKIN_E_snap_unknown);
 	if (err == -AKIN_E_absent)
 		return 0;
 	if (err)
-		return err;
+		return diag_set(diag, err, "%s", why.text);
 	w->have_parent = true;
 	memcpy(b->snap.parent, w->parent.id, sizeof(b->snap.parent));
 	/* The best guess of what there is to do, for the ETA. */

@@ -5,11 +5,32 @@
  *
  *	byte N			a reader or writer that started from
  *				transaction N (read lock)
+ *	byte GC_BYTE		somebody reclaims (write lock)
  *	byte SESSION_BASE + S	session S lives (write lock)
  */
+#include "catalog/catalog_gc.h"
 #include "store/store.h"
 
 #define SESSION_BASE ((u64)1 << 62)
+/* No transaction gets this number. */
+#define GC_BYTE (SESSION_BASE - 1)
+
+/*
+ * What is condemned later than this look was so after the lock, and is kept
+ * until the lock goes; what was condemned before may be deleted at any time.
+ */
+static int look(struct akin_pool *p, struct akin_diag *diag)
+{
+	struct catalog_numbers n;
+	int err;
+
+	err = catalog_numbers(p->catalog, &n, diag);
+	if (err)
+		return err;
+	p->view = n.txn;
+	p->view_container = n.last_container;
+	return 0;
+}
 
 int store_lock_open(struct akin_pool *p, struct akin_diag *diag)
 {
@@ -31,6 +52,85 @@ int store_lock_open(struct akin_pool *p, struct akin_diag *diag)
 	/* On media that nobody can write, nothing will be deleted either. */
 	if (err && !p->read_only)
 		return diag_set(diag, err, "%s", why.text);
+	return look(p, diag);
+}
+
+int store_lock_move(struct akin_pool *p, struct akin_diag *diag)
+{
+	u64 old = p->txn, txn;
+	int err;
+
+	err = catalog_txn(p->catalog, &txn, diag);
+	if (!err && txn != old)
+		err = file_lock(p->locks, DISK_LOCK_READ, txn, 1, diag);
+	if (err)
+		return err;
+	p->txn = txn;
+	err = look(p, diag);
+	/* What was read under the old lock may go now. */
+	dircache_clear(p->depot.dirs);
+	groupcache_set_budget(p->depot.groups, 0);
+	groupcache_set_budget(p->depot.groups, p->budget.groups);
+	if (txn != old)
+		/* Held too long, if this fails: that harms nobody. */
+		ignore_result(file_lock(p->locks, DISK_LOCK_NONE, old, 1,
+					NULL));
+	return err;
+}
+
+int store_locked_below(struct akin_pool *p, u64 txn, u64 *txn_ret,
+		       struct akin_diag *diag)
+{
+	u64 off = 0, len = 0;
+	int err = 0;
+
+	*txn_ret = 0;
+	if (txn)
+		err = file_lock_test(p->locks, DISK_LOCK_WRITE, 0, txn, &off,
+				     &len, diag);
+	/* Byte 0 is locked by who came before anything was committed, and
+	 * nothing was condemned then either. */
+	if (!err && len)
+		*txn_ret = max_u64(off, 1);
+	return err;
+}
+
+int store_lock_gc(struct akin_pool *p, bool take, struct akin_diag *diag)
+{
+	int err;
+
+	err = file_lock(p->locks, take ? DISK_LOCK_WRITE : DISK_LOCK_NONE,
+			GC_BYTE, 1, NULL);
+	if (err == -AKIN_E_busy)
+		return diag_set(diag, err, "the pool is being reclaimed by "
+				"somebody else");
+	return err ? diag_set(diag, err, "the pool's locks") : 0;
+}
+
+int store_generation(void *pool, u64 container, u32 *generation_ret,
+		     struct akin_diag *diag)
+{
+	struct akin_pool *p = pool;
+	_Atomic u64 *gone = &p->gone[container % STORE_GONE];
+	struct catalog_container row;
+	struct akin_diag why = { 0 };
+	int err;
+
+	if (atomic_load(gone) == container)
+		return diag_set(diag, -AKIN_E_absent,
+				"container %llu has been reclaimed",
+				(unsigned long long)container);
+	err = catalog_visible(p->catalog, container, p->view, &row, &why);
+	if (err == -AKIN_E_absent && container > p->view_container) {
+		/* A session's own, which no catalog names yet. */
+		*generation_ret = 0;
+		return 0;
+	}
+	if (err == -AKIN_E_absent)
+		atomic_store(gone, container);
+	if (err)
+		return diag_set(diag, err, "%s", why.text);
+	*generation_ret = row.generation;
 	return 0;
 }
 

@@ -188,6 +188,8 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 	opt.groupcache_bytes = p->budget.groups;
 	opt.nr_threads = p->nr_threads;
 	opt.counters = p->counters;
+	opt.generation = store_generation;
+	opt.generation_ctx = p;
 	err = depot_init(&p->depot, p->meta, p->data, &p->super, &opt, diag);
 	if (err)
 		return err;

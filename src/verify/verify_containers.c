@@ -455,7 +455,9 @@ static int check_structure(struct pass *p, const struct catalog_container *row,
 	int err;
 
 	err = container_check_header(r, &h, &why);
-	if (!err && (h.kind != row->kind || h.session != row->session))
+	/* Later generations are written by who reclaims. */
+	if (!err && (h.kind != row->kind ||
+		     (!row->generation && h.session != row->session)))
 		err = diag_set(&why, -AKIN_E_bad_identity, "container %llu: "
 			       "the header names another kind or session",
 			       (unsigned long long)row->number);
@@ -472,7 +474,8 @@ static int check_structure(struct pass *p, const struct catalog_container *row,
 			     d->nr_bases ? "bases, but no group refers to them"
 					 : "groups with references, but no "
 					   "bases");
-	return err ? err : check_bases(p, d);
+	/* What is condemned may have lost them. */
+	return err || row->condemned_txn ? err : check_bases(p, d);
 }
 
 /* Is the next group, of @len bytes, in the sample? */

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "catalog/catalog_gc.h"
+#include "catalog/catalog_retention.h"
+#include "record/record.h"
 #include "verify/verify_internal.h"
 
 /* Superblocks ---------------------------------------------------------------*/
@@ -196,8 +199,9 @@ static int judge_container(struct orphan_pass *p, const char *name)
 static int one_container_file(void *ctx, const char *name, bool is_dir)
 {
 	struct orphan_pass *p = ctx;
-	struct catalog_container row;
+	struct akin_diag why = { 0 };
 	const char *tail;
+	bool named;
 	char *end;
 	u64 number, gen;
 	int err;
@@ -210,14 +214,13 @@ static int one_container_file(void *ctx, const char *name, bool is_dir)
 	gen = strtoull(tail + 1, &end, 16);
 	if (*end || end == tail + 1)
 		return count_orphan(p);
-	err = catalog_container(p->v->catalog, number, &row, NULL);
-	if (err && err != -AKIN_E_absent)
-		return diag_set(p->diag, err, "container %llu: %s",
-				(unsigned long long)number,
-				akin_strerror(err));
-	if (!err && row.generation == gen)
-		return 0;
-	return judge_container(p, name);
+	if (gen > UINT32_MAX)
+		return count_orphan(p);
+	err = catalog_names_file(p->v->catalog, number, (u32)gen, &named,
+				 &why);
+	if (err)
+		return diag_set(p->diag, err, "%s", why.text);
+	return named ? 0 : judge_container(p, name);
 }
 
 static int one_run_file(void *ctx, const char *name, bool is_dir)
@@ -236,27 +239,24 @@ static int one_run_file(void *ctx, const char *name, bool is_dir)
 	return is_dir ? 0 : count_orphan(p);
 }
 
+/* A record that is buried while its snapshot is listed is missing, and said so
+ * where records are read. */
 static int one_record_file(void *ctx, const char *name, bool is_dir)
 {
 	struct orphan_pass *p = ctx;
-	struct snapshot s = { 0 };
-	const char *tail;
+	struct akin_diag why = { 0 };
+	enum catalog_which which;
 	u64 number;
 	int err;
 
 	if (is_dir)
 		return 0;
-	if (!parse_number(name, &number, &tail) || *tail)
+	if (record_parse_name(name, &number) == RECORD_OTHER)
 		return count_orphan(p);
-	err = catalog_snapshot(p->v->catalog, number, &s, NULL);
-	snapshot_release(&s);
-	if (err == -AKIN_E_snap_unknown)
-		return count_orphan(p);
+	err = catalog_standing(p->v->catalog, number, &which, &why);
 	if (err)
-		return diag_set(p->diag, err, "snapshot %llu: %s",
-				(unsigned long long)number,
-				akin_strerror(err));
-	return 0;
+		return diag_set(p->diag, err, "%s", why.text);
+	return which == CATALOG_UNKNOWN ? count_orphan(p) : 0;
 }
 
 static int collect_run(void *ctx, const struct catalog_run *run)

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copying forward: candidates into new generations, best first, a batch at a
+ * time. The old generations of a batch are deleted before the next one begins,
+ * so that reclaiming needs little space of its own; if somebody still reads
+ * them, it ends there.
+ *
+ *	reserve numbers -> write, sync -> switch (one transaction) -> delete
+ *
+ * A crash before the switch leaves files without a name, which the next sweep
+ * removes; one behind it leaves condemned generations, which the next reclaim
+ * deletes.
+ */
+#include "gc/gc_internal.h"
+
+/* What may be there twice for a moment: the reserve of a small pool. */
+#define BATCH_BYTES (64 * MiB)
+#define BLOCK_BYTES 4096
+
+struct copy {
+	struct gc *g;
+	struct catalog_switch switches[CATALOG_BATCH];
+	u64 from_bytes[CATALOG_BATCH];
+	u32 nr;
+	u64 bytes;
+};
+
+static void drop_new(struct copy *c, bool failed_only)
+{
+	u64 bytes;
+	u32 i;
+
+	for (i = 0; i < c->nr; i++) {
+		if (!failed_only || !c->switches[i].done)
+			gc_unlink(c->g, c->switches[i].number,
+				  c->switches[i].to, &bytes);
+	}
+	if (!failed_only)
+		c->nr = 0;
+}
+
+/* Less was freed than promised: compression, or what the file system rounds. */
+static bool worth_it(const struct gc *g, u64 from, u64 to)
+{
+	return from >= to + BLOCK_BYTES &&
+	       (from - to) * 200 >= from * g->threshold;
+}
+
+/* 1: written; 0: not worth it; an error of class NOSPACE: no room. */
+static int write_one(struct copy *c, const struct gc_candidate *from, u32 to,
+		     struct akin_diag *diag)
+{
+	struct catalog_switch *s = &c->switches[c->nr];
+	struct gc *g = c->g;
+	u64 bytes;
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	s->number = from->number;
+	s->from = from->generation;
+	s->to = to;
+	err = gc_write(g, s, diag);
+	if (!err && worth_it(g, from->file_bytes, s->file_bytes)) {
+		c->from_bytes[c->nr++] = from->file_bytes;
+		c->bytes += s->file_bytes;
+		g->written_bytes += s->file_bytes;
+		return 1;
+	}
+	gc_unlink(g, s->number, s->to, &bytes);
+	if (!err)
+		g->result->kept_below_bytes += from->dead_bytes;
+	return err;
+}
+
+/* Candidates from *at on, until the batch is full. */
+static int write_batch(struct copy *c, u32 *at, struct akin_diag *diag)
+{
+	u64 numbers[CATALOG_BATCH] = { 0 }, limit = c->g->opt->limit_bytes;
+	u32 to[CATALOG_BATCH], nr, i;
+	struct gc *g = c->g;
+	int err;
+
+	nr = (u32)min_u64(g->nr_candidates - *at, CATALOG_BATCH);
+	for (i = 0; i < nr; i++)
+		numbers[i] = g->candidates[*at + i].number;
+	err = catalog_reserve_generations(g->catalog, numbers, nr, to, diag);
+	for (i = 0; !err && i < nr && c->bytes < BATCH_BYTES; i++) {
+		g->result->limited = limit && g->written_bytes >= limit;
+		if (g->result->limited)
+			break;
+		err = gc_tick(g, diag);
+		if (!err && to[i])
+			err = write_one(c, &g->candidates[*at], to[i], diag);
+		err = err < 0 ? err : 0;
+		(*at)++;
+	}
+	return err;
+}
+
+/* 1: switched; 0: roots were added meanwhile. */
+static int switch_batch(struct copy *c, struct akin_diag *diag)
+{
+	struct gc *g = c->g;
+	bool grown = false;
+	u64 txn = 0;
+	u32 i;
+	int err;
+
+	gc_at(g, GC_WRITTEN);
+	err = catalog_condemn(g->catalog, g->marked, NULL, 0, c->switches,
+			      c->nr, &txn, &grown, diag);
+	if (err) {
+		/* It may have happened: then they have a name. */
+		if (akin_error_class(err) != AKIN_CLASS_IO)
+			drop_new(c, false);
+		return err;
+	}
+	drop_new(c, !grown);
+	if (grown)
+		return 0;
+	g->condemned = txn;
+	for (i = 0; i < c->nr; i++) {
+		if (!c->switches[i].done)
+			continue;
+		g->result->copied_containers++;
+		g->result->copied_bytes += c->switches[i].file_bytes;
+		g->result->copied_from_bytes += c->from_bytes[i];
+	}
+	return 1;
+}
+
+/* One batch from *at on; *stop_ret: no more of this. */
+static int copy_batch(struct gc *g, const struct gc_result *before, u32 *at,
+		      bool *stop_ret, struct akin_diag *diag)
+{
+	struct akin_diag why = { 0 };
+	struct copy c = { .g = g };
+	int err, done;
+
+	g->progress.phase = "copying";
+	err = write_batch(&c, at, &why);
+	if (akin_error_class(err) == AKIN_CLASS_NOSPACE) {
+		/* What is switched now makes room for the next time. */
+		*stop_ret = g->result->limited = true;
+		err = 0;
+	}
+	if (err) {
+		drop_new(&c, false);
+		return diag_set(diag, err, "%s", why.code ? why.text :
+				akin_strerror(err));
+	}
+	*stop_ret |= g->result->limited;
+	if (!c.nr)
+		return 0;
+	done = switch_batch(&c, diag);
+	if (done < 0)
+		return done;
+	if (done)
+		return gc_delete(g, &g->held, diag);
+	*at = 0;
+	return gc_mark_again(g, before, diag);
+}
+
+int gc_copy(struct gc *g, const struct gc_result *before,
+	    struct akin_diag *diag)
+{
+	bool stop = false;
+	u32 at = 0;
+	int err = 0;
+
+	g->held = false;
+	while (!err && !stop && !g->held && at < g->nr_candidates)
+		err = copy_batch(g, before, &at, &stop, diag);
+	for (; !err && at < g->nr_candidates; at++)
+		g->result->kept_below_bytes += g->candidates[at].dead_bytes;
+	return err;
+}
