@@ -18,15 +18,17 @@ enum codec_id {
 	CODEC_NONE = 0,
 	CODEC_LZ4 = 1,
 	CODEC_ZSTD = 2,
+	CODEC_LZJB = 3,		/* of ZFS, to compare with it; its gzip too */
+	CODEC_GZIP = 4,		/* DEFLATE, without gzip's head and checksum */
 	CODEC_NR
 };
 
 struct codec_choice {
 	u8 id;
-	s32 level;		/* zstd: 1..19; otherwise 0 */
+	s32 level;		/* zstd: 1..19, gzip: 1..9; otherwise 0 */
 };
 
-/* "none", "lz4", "zstd", "zstd:7". -AKIN_E_usage with the list of names. */
+/* "none", "lzjb", "zstd", "gzip:9". -AKIN_E_usage with the list of names. */
 int codec_parse(const char *text, struct codec_choice *out,
 		struct akin_diag *diag) __must_check;
 /* "zstd:3"; @out needs 16 bytes. */
@@ -38,6 +40,8 @@ struct codec_ctx;
 int codec_ctx_new(const struct codec_choice *c, struct codec_ctx **out,
 		  struct akin_diag *diag) __must_check;
 void codec_ctx_free(struct codec_ctx *ctx);
+/* Compress by this from now on; its id is known. Cheap if nothing changes. */
+void codec_ctx_choose(struct codec_ctx *ctx, const struct codec_choice *c);
 
 /* Bytes a compressed group may need while it is being made. */
 size_t codec_bound(size_t raw_len);
@@ -72,8 +76,8 @@ int codec_decompress_ref(struct codec_ctx *ctx, u8 id, const void *ref,
 			 size_t ref_len, const void *data, size_t n, u8 *out,
 			 size_t raw_len) __must_check;
 /*
- * Exactly @raw_len bytes come out, or -AKIN_E_bad_data; the input is hostile.
- * Any context decodes any codec.
+ * Exactly @raw_len bytes come out of all @n, or -AKIN_E_bad_data; the input is
+ * hostile. Any context decodes any codec.
  */
 int codec_decompress(struct codec_ctx *ctx, u8 id, const void *data, size_t n,
 		     u8 *out, size_t raw_len) __must_check;

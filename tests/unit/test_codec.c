@@ -3,6 +3,7 @@
 
 #include "testlib.h"
 
+#include "base/mem.h"
 #include "codec/codec.h"
 
 #define N (128 * 1024)
@@ -20,6 +21,15 @@ static void fill_text(u8 *p, size_t n)
 		for (k = 0; w[k] && i < n; k++)
 			p[i++] = (u8)w[k];
 	}
+}
+
+/* Whole numbers, one more each: 3 bytes of 4 are those before. */
+static void fill_counter(u8 *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		p[i] = (u8)(i / 4 >> 8 * (i % 4));
 }
 
 static void roundtrip(const char *name, const u8 *data, size_t n,
@@ -61,8 +71,15 @@ static void test_codec_roundtrip(void **state)
 	roundtrip("lz4", text, N, CODEC_LZ4);
 	roundtrip("zstd", text, N, CODEC_ZSTD);
 	roundtrip("zstd:19", text, 1000, CODEC_ZSTD);
+	roundtrip("gzip", text, N, CODEC_GZIP);
+	roundtrip("lzjb", text, N, CODEC_LZJB);
 	roundtrip("none", text, N, CODEC_NONE);
 	roundtrip("lz4", noise, N, CODEC_NONE);
+	roundtrip("gzip:1", noise, N, CODEC_NONE);
+	roundtrip("lzjb", noise, N, CODEC_NONE);
+	/* too small to be probed: tried, and stored raw all the same */
+	roundtrip("gzip", noise, 4096, CODEC_NONE);
+	roundtrip("lzjb", noise, 4096, CODEC_NONE);
 	roundtrip("zstd:3", noise, N, CODEC_NONE);
 	roundtrip("zstd:3", noise, 100, CODEC_NONE);
 	roundtrip("zstd:3", noise, 0, CODEC_NONE);
@@ -81,7 +98,105 @@ static void test_codec_probe_keeps_skewed_noise(void **state)
 	for (i = 0; i < N; i++)
 		p[i] &= 0x3f;
 	roundtrip("zstd:3", p, N, CODEC_ZSTD);
+	roundtrip("gzip", p, N, CODEC_GZIP);
+	/* no entropy coder, no gain */
+	roundtrip("lz4", p, N, CODEC_NONE);
+	roundtrip("lzjb", p, N, CODEC_NONE);
+	/* matches of three bytes, which the probe's search does not look for */
+	fill_counter(p, N);
+	roundtrip("lzjb", p, N, CODEC_LZJB);
+	roundtrip("gzip", p, N, CODEC_GZIP);
 	free(p);
+}
+
+static u8 compress_with(struct codec_ctx *ctx, const u8 *data, size_t n,
+			u8 *out, size_t *len_ret)
+{
+	u8 id;
+
+	assert_int_equal(codec_compress(ctx, CODEC_GAIN_ANY, data, n, out,
+					len_ret, &id, NULL), 0);
+	return id;
+}
+
+/* Another codec or level within a context is as one made for it. */
+static void check_choice(struct codec_ctx *changing,
+			 const struct codec_choice *c, const u8 *data, size_t n)
+{
+	static u8 out[N], again[N], back[N];
+	struct codec_ctx *own;
+	size_t len, len2;
+	u8 id;
+
+	assert_int_equal(codec_ctx_new(c, &own, NULL), 0);
+	codec_ctx_choose(changing, c);
+	id = compress_with(own, data, n, out, &len);
+	assert_int_equal(compress_with(changing, data, n, again, &len2), id);
+	assert_int_equal(len, len2);
+	assert_memory_equal(out, again, len);
+	if (id != CODEC_NONE) {
+		assert_int_equal(id, c->id);
+		assert_true(len < n);
+		assert_int_equal(codec_decompress(changing, id, out, len, back,
+						  n), 0);
+		assert_memory_equal(back, data, n);
+	}
+	codec_ctx_free(own);
+}
+
+/* Every codec, every level, sizes around limits, one context for all. */
+static void test_codec_levels(void **state)
+{
+	static const size_t sizes[] = { 32, 33, 65, 66, 67, 100, 1000, 4097,
+					20000 };
+	struct codec_choice c = { CODEC_NONE, 0 };
+	u8 *text = malloc(N), *counter = malloc(N), *zeros = calloc(1, N);
+	struct codec_ctx *ctx;
+	s32 top;
+	u32 i;
+
+	fill_text(text, N);
+	fill_counter(counter, N);
+	assert_int_equal(codec_ctx_new(&c, &ctx, NULL), 0);
+	for (c.id = 0; c.id < CODEC_NR; c.id++) {
+		top = c.id == CODEC_ZSTD ? 19 : c.id == CODEC_GZIP ? 9 : 0;
+		for (c.level = top ? 1 : 0; c.level <= top; c.level++) {
+			for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+				check_choice(ctx, &c, text, sizes[i]);
+				check_choice(ctx, &c, counter, sizes[i]);
+				check_choice(ctx, &c, zeros, sizes[i]);
+			}
+		}
+	}
+	codec_ctx_free(ctx);
+	free(text);
+	free(counter);
+	free(zeros);
+}
+
+/* What cannot be chosen by name may still stand on a disk. */
+static void test_codec_level_out_of_bounds(void **state)
+{
+	struct codec_choice high = { CODEC_GZIP, 99 }, low = { CODEC_GZIP, -5 };
+	struct codec_choice best = { CODEC_GZIP, 9 }, odd = { CODEC_NR, 0 };
+	static u8 text[4096], out[4096], want[4096];
+	struct codec_ctx *ctx;
+	size_t len, len2;
+
+	fill_text(text, sizeof(text));
+	assert_int_equal(codec_ctx_new(&best, &ctx, NULL), 0);
+	compress_with(ctx, text, sizeof(text), want, &len);
+	codec_ctx_choose(ctx, &low);
+	assert_int_equal(compress_with(ctx, text, sizeof(text), out, &len2),
+			 CODEC_GZIP);
+	codec_ctx_free(ctx);
+	assert_int_equal(codec_ctx_new(&high, &ctx, NULL), 0);
+	compress_with(ctx, text, sizeof(text), out, &len2);
+	assert_int_equal(len, len2);
+	assert_memory_equal(out, want, len);
+	codec_ctx_free(ctx);
+	assert_int_equal(codec_ctx_new(&odd, &ctx, NULL),
+			 -AKIN_E_codec_unknown);
 }
 
 static void test_codec_names(void **state)
@@ -95,7 +210,25 @@ static void test_codec_names(void **state)
 	assert_string_equal(text, "zstd:3");
 	assert_int_equal(codec_parse("zstd:20", &c, &d), -AKIN_E_usage);
 	assert_string_equal(d.text, "'zstd:20': zstd has levels 1 to 19");
-	assert_int_equal(codec_parse("lz4:1", &c, NULL), -AKIN_E_usage);
+	memset(&d, 0, sizeof(d));
+	assert_int_equal(codec_parse("lz4:1", &c, &d), -AKIN_E_usage);
+	assert_string_equal(d.text, "'lz4:1': lz4 has no levels");
+	assert_int_equal(codec_parse("gzip", &c, NULL), 0);
+	codec_print(&c, text);
+	assert_string_equal(text, "gzip:6");
+	assert_int_equal(codec_parse("gzip:9", &c, NULL), 0);
+	assert_int_equal(c.id, CODEC_GZIP);
+	assert_int_equal(c.level, 9);
+	assert_int_equal(codec_parse("gzip:0", &c, NULL), -AKIN_E_usage);
+	assert_int_equal(codec_parse("gzip:10", &c, NULL), -AKIN_E_usage);
+	assert_int_equal(codec_parse("gzip:", &c, NULL), -AKIN_E_usage);
+	assert_int_equal(codec_parse("gzip:+1", &c, NULL), -AKIN_E_usage);
+	assert_int_equal(codec_parse("gzip: 1", &c, NULL), -AKIN_E_usage);
+	assert_int_equal(codec_parse("gzip:1x", &c, NULL), -AKIN_E_usage);
+	assert_int_equal(codec_parse("lzjb", &c, NULL), 0);
+	codec_print(&c, text);
+	assert_string_equal(text, "lzjb");
+	assert_null(codec_name(CODEC_NR));
 	assert_int_equal(codec_parse("zst", &c, NULL), -AKIN_E_usage);
 	assert_int_equal(codec_parse("", &c, NULL), -AKIN_E_usage);
 }
@@ -114,6 +247,10 @@ static void test_codec_hostile_input(void **state)
 		/* may decode to something: it must only stay in bounds */
 		ignore_result(codec_decompress(ctx, CODEC_LZ4, in, sizeof(in),
 					       out, sizeof(out)));
+		ignore_result(codec_decompress(ctx, CODEC_LZJB, in, sizeof(in),
+					       out, sizeof(out)));
+		ignore_result(codec_decompress(ctx, CODEC_GZIP, in, sizeof(in),
+					       out, sizeof(out)));
 		assert_int_not_equal(codec_decompress(ctx, CODEC_ZSTD, in,
 						      sizeof(in), out,
 						      sizeof(out)), 0);
@@ -121,6 +258,80 @@ static void test_codec_hostile_input(void **state)
 	assert_int_equal(codec_decompress(ctx, 77, in, 1, out, 1),
 			 -AKIN_E_codec_unknown);
 	codec_ctx_free(ctx);
+}
+
+/* An output of its own size, so that a sanitizer sees what goes past it. */
+static void decode_damaged(struct codec_ctx *ctx, u8 id, const u8 *in,
+			   size_t len, size_t raw_len)
+{
+	u8 *exact = malloc(len ? len : 1), *out = malloc(raw_len ? raw_len : 1);
+	int err;
+
+	memcpy(exact, in, len);
+	err = codec_decompress(ctx, id, exact, len, out, raw_len);
+	assert_true(err == 0 || err == -AKIN_E_bad_data);
+	free(exact);
+	free(out);
+}
+
+static void damage_stream(struct codec_ctx *ctx, u8 id, const u8 *good,
+			  size_t len, size_t n)
+{
+	u8 *bad = malloc(len + 1), *out = malloc(2 * n);
+	struct rng r = { id };
+	size_t i;
+
+	for (i = 0; i < len; i++)	/* every truncation */
+		assert_int_equal(codec_decompress(ctx, id, good, i, out, n),
+				 -AKIN_E_bad_data);
+	memcpy(bad, good, len);
+	bad[len] = 0;			/* something behind the end */
+	assert_int_equal(codec_decompress(ctx, id, bad, len + 1, out, n),
+			 -AKIN_E_bad_data);
+	for (i = 0; i < 2 * n; i++) {	/* every length but the right one */
+		if (i != n)
+			assert_int_equal(codec_decompress(ctx, id, good, len,
+							  out, i),
+					 -AKIN_E_bad_data);
+	}
+	for (i = 0; i < 8 * len; i++) {	/* every bit */
+		bad[i / 8] ^= (u8)(1u << i % 8);
+		decode_damaged(ctx, id, bad, len, n);
+		decode_damaged(ctx, id, bad, len, rng_below(&r, 2 * n));
+		bad[i / 8] ^= (u8)(1u << i % 8);
+	}
+	free(bad);
+	free(out);
+}
+
+static void test_codec_damaged_streams(void **state)
+{
+	struct codec_choice c = { CODEC_NONE, 0 };
+	static u8 text[2000], out[2000];
+	struct codec_ctx *ctx;
+	size_t len;
+
+	fill_text(text, sizeof(text));
+	assert_int_equal(codec_ctx_new(&c, &ctx, NULL), 0);
+	for (c.id = CODEC_LZ4; c.id < CODEC_NR; c.id++) {
+		codec_ctx_choose(ctx, &c);
+		assert_int_equal(compress_with(ctx, text, sizeof(text), out,
+					       &len), c.id);
+		damage_stream(ctx, c.id, out, len, sizeof(text));
+	}
+	codec_ctx_free(ctx);
+}
+
+static void test_codec_without_memory(void **state)
+{
+	struct codec_choice c = { CODEC_GZIP, 6 };
+	struct akin_diag d = { 0 };
+	struct codec_ctx *ctx;
+
+	mem_fail_after(1);
+	assert_int_equal(codec_ctx_new(&c, &ctx, &d), -AKIN_E_nomem);
+	mem_fail_after(0);
+	assert_string_equal(d.text, "codec context");
 }
 
 static size_t packed_len(struct codec_ctx *ctx, const u8 *data)
@@ -227,7 +438,11 @@ int main(void)
 		cmocka_unit_test(test_codec_skips_where_matches_gain_little),
 		cmocka_unit_test(test_codec_references),
 		cmocka_unit_test(test_codec_names),
+		cmocka_unit_test(test_codec_levels),
+		cmocka_unit_test(test_codec_level_out_of_bounds),
 		cmocka_unit_test(test_codec_hostile_input),
+		cmocka_unit_test(test_codec_damaged_streams),
+		cmocka_unit_test(test_codec_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

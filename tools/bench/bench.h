@@ -23,6 +23,7 @@ struct bench_options {
 
 /* Verbs; each returns the exit status. */
 int bench_micro(const struct bench_options *opt);
+int bench_codec(const struct bench_options *opt);
 int bench_streams(const struct bench_options *opt);
 int bench_index(const struct bench_options *opt);
 /* Verbs of child processes. */
@@ -34,11 +35,16 @@ int bench_nothing(const struct bench_options *opt);
 int bench_time(int argc, char **argv);
 int bench_files(int argc, char **argv);
 
+/* The codecs on bytes that are made up; part of bench_micro. */
+bool bench_codec_synthetic(const struct bench_options *opt);
+
 /* bench_util.c */
 int bench_fail(const char *what, const struct akin_diag *diag);
 /* 64M and the like; false: no number. */
 bool bench_parse_bytes(const char *text, u64 *out);
 double bench_median(double *v, u32 n);
+/* Of processor time. */
+double bench_thread_seconds(void);
 double bench_load(void);
 /* A new folder below @dir (NULL: TMPDIR or /tmp); removed with all in it by
  * bench_rmdir. Exits if it cannot be made. */

@@ -12,7 +12,9 @@ static const char usage[] =
 "  micro [SIZE]...      cutting and fingerprints on one core, from memory, for\n"
 "                       buffers of SIZE (default 1M 4M 16M 64M), beside the\n"
 "                       BLAKE3 library and a scalar Gear loop. AKIN_CPU=avx2\n"
-"                       and others choose the kernels\n"
+"                       and others choose the kernels. Then the codecs\n"
+"  codec [FILE]...      the codecs on one core, beside lz4, on the first --bytes\n"
+"                       of each FILE (default 256M), or on bytes made up\n"
 "  streams [N]...       N streams at once into one session (default 1 2 8 64)\n"
 "  index [N]            start of a backup and of a restore in a pool whose\n"
 "                       index holds N fingerprints (default 100M, 2 GB of disk)\n"
@@ -34,6 +36,7 @@ static const struct verb {
 	int (*run)(const struct bench_options *opt);
 } verbs[] = {
 	{ "micro", bench_micro },
+	{ "codec", bench_codec },
 	{ "streams", bench_streams },
 	{ "index", bench_index },
 	{ "streams-child", bench_streams_child },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cutting and fingerprints on one core, from memory.
+ * Cutting and fingerprints on one core, from memory; then the codecs
+ * (bench_codec.c).
  *
  * The loops run in turn, round by round, on the same buffer, and each round
  * gives one ratio to the reference; so what disturbs the machine disturbs all.
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/diag.h"
 #include "chunk/chunk.h"
@@ -170,23 +170,15 @@ static const struct {
 	[LOOP_BOTH] = { "cut and fingerprint", "both", run_both },
 };
 
-static double thread_seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 /* GB/s */
 static double run_loop(struct micro *m, enum loop loop)
 {
 	size_t i, times = (ROUND_BYTES + m->n - 1) / m->n;
-	double begun = thread_seconds();
+	double begun = bench_thread_seconds();
 
 	for (i = 0; i < times; i++)
 		loops[loop].run(m);
-	return (double)m->n * (double)times / (thread_seconds() - begun) / 1e9;
+	return (double)m->n * (double)times / (bench_thread_seconds() - begun) / 1e9;
 }
 
 static void print_size(const struct bench_options *opt, const struct micro *m,
@@ -308,5 +300,7 @@ int bench_micro(const struct bench_options *opt)
 	for (i = 0; ok && i < nr; i++)
 		ok = measure_size(opt, &m, args[i]);
 	release(&m);
+	if (ok)
+		ok = bench_codec_synthetic(opt);
 	return ok ? 0 : 1;
 }
