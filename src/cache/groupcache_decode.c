@@ -381,6 +381,10 @@ static int verify_chunks(struct groupcache_run *run,
 		if (err)
 			return err;
 		for (i = 0; i < n; i++) {
+			if (de[done + i].fp_salt)
+				hasher_salted(h, de[done + i].fp_salt,
+					      items[i].data, items[i].len,
+					      &fps[i]);
 			if (fp_equal(&fps[i], &de[done + i].fp))
 				continue;
 			*bad_ret = g->first + done + i;
