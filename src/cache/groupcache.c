@@ -152,6 +152,15 @@ static void fail_locked(struct groupcache_entry *e, int err,
 	e->state = state;
 }
 
+static void count_locked(struct groupcache *gc, struct groupcache_entry *e)
+{
+	/* Small groups cost more than their bytes. */
+	e->bytes = e->data.raw_len + sizeof(*e);
+	gc->stats.bytes += e->bytes;
+	counters_set(gc->opt.counters, group_bytes, gc->stats.bytes);
+	gc->stats.peak_bytes = max_u64(gc->stats.peak_bytes, gc->stats.bytes);
+}
+
 static void decode_locked(struct groupcache_run *run,
 			  struct groupcache_entry *e)
 {
@@ -167,13 +176,8 @@ static void decode_locked(struct groupcache_run *run,
 		fail_locked(e, err, &why, ENTRY_FAILED);
 	} else {
 		e->state = ENTRY_DECODED;
-		/* Small groups cost more than their bytes. */
-		e->bytes = e->data.raw_len + sizeof(*e);
-		gc->stats.bytes += e->bytes;
-		counters_set(gc->opt.counters, group_bytes, gc->stats.bytes);
 		gc->stats.decoded_bytes += e->data.raw_len;
-		gc->stats.peak_bytes = max_u64(gc->stats.peak_bytes,
-					       gc->stats.bytes);
+		count_locked(gc, e);
 	}
 	pthread_cond_broadcast(&gc->changed);
 }
@@ -213,6 +217,14 @@ static void unpin_locked(struct groupcache *gc, struct groupcache_entry *e)
 	shrink_locked(gc);
 }
 
+static void hit_locked(struct groupcache *gc, struct groupcache_entry *e)
+{
+	if (e->pins++ == 0)
+		unlink_used_locked(gc, e);
+	gc->stats.hits++;
+	counters_set(gc->opt.counters, group_hits, gc->stats.hits);
+}
+
 /* The entry, pinned, in whatever state; NULL: out of memory. */
 static struct groupcache_entry *claim_locked(struct groupcache_run *run,
 					     u64 container, u32 index)
@@ -226,10 +238,7 @@ static struct groupcache_entry *claim_locked(struct groupcache_run *run,
 			decode_locked(run, e);
 		return e;
 	}
-	if (e->pins++ == 0)
-		unlink_used_locked(gc, e);
-	gc->stats.hits++;
-	counters_set(gc->opt.counters, group_hits, gc->stats.hits);
+	hit_locked(gc, e);
 	return e;
 }
 
@@ -298,6 +307,43 @@ void groupcache_put(struct groupcache *gc, const struct group_data *g)
 	pthread_mutex_lock(&gc->lock);
 	unpin_locked(gc, e);
 	pthread_mutex_unlock(&gc->lock);
+}
+
+const struct group_data *groupcache_find(struct groupcache *gc, u64 container,
+					 u32 index)
+{
+	struct groupcache_entry *e;
+
+	pthread_mutex_lock(&gc->lock);
+	e = find_locked(gc, container, index);
+	if (e && e->state != ENTRY_VERIFIED)
+		e = NULL;
+	if (e)
+		hit_locked(gc, e);
+	pthread_mutex_unlock(&gc->lock);
+	return e ? &e->data : NULL;
+}
+
+void groupcache_offer(struct groupcache *gc, u64 container, u32 index,
+		      const u8 *raw, u32 raw_len)
+{
+	u8 *copy = mem_dup(raw, raw_len);
+	struct groupcache_entry *e = NULL;
+
+	pthread_mutex_lock(&gc->lock);
+	if (copy && !find_locked(gc, container, index))
+		e = insert_locked(gc, container, index);
+	if (e) {
+		e->raw = copy;
+		e->data.raw = copy;
+		e->data.raw_len = raw_len;
+		e->state = ENTRY_VERIFIED;
+		count_locked(gc, e);
+		unpin_locked(gc, e);
+		copy = NULL;
+	}
+	pthread_mutex_unlock(&gc->lock);
+	mem_free(copy);
 }
 
 void groupcache_get_stats(struct groupcache *gc, struct groupcache_stats *out)

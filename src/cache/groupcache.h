@@ -3,9 +3,10 @@
  * Decoded groups, by (container, group), within a budget.
  *
  * What comes out was checked: the group's checksum, and every chunk against
- * its fingerprint. A group with references is decoded with all it needs; the
- * groups that it was compressed against go through the cache too, and are
- * compared with their fingerprints when they are asked for themselves.
+ * its fingerprint; or it never left memory (groupcache_offer). A group with
+ * references is decoded with all it needs; the groups that it was compressed
+ * against go through the cache too, and are compared with their fingerprints
+ * when they are asked for themselves.
  *
  * A group is decoded at most once while it is wanted: whoever asks second
  * waits for the first. Groups in use are pinned; the others stay by last use
@@ -66,6 +67,15 @@ int groupcache_get(struct groupcache *gc, struct decoder *dec,
 		   u64 container, u32 index, const struct group_data **out,
 		   struct akin_diag *diag) __must_check;
 void groupcache_put(struct groupcache *gc, const struct group_data *g);
+/* The same group if it is there, decoded and compared: pinned, or NULL. */
+const struct group_data *groupcache_find(struct groupcache *gc, u64 container,
+					 u32 index);
+/*
+ * A group that was just made of these bytes, which are copied. For lack of
+ * memory, or if the group is there, nothing happens.
+ */
+void groupcache_offer(struct groupcache *gc, u64 container, u32 index,
+		      const u8 *raw, u32 raw_len);
 
 /*
  * The raw bytes of these references, one behind the other (they replace what

@@ -322,11 +322,46 @@ static int unpack(struct groupcache_run *run, struct groupcache_entry *e,
 	return 0;
 }
 
+/*
+ * The reader for a group: pinned in the directory cache, or, of a container
+ * that is still being written, one of its own.
+ */
+struct source {
+	struct container_reader *r, *own;
+};
+
+static int source_open(struct groupcache *gc, const struct group_data *data,
+		       struct source *src, struct akin_diag *diag)
+{
+	struct dircache *dirs = gc->opt.dirs;
+	struct akin_diag why = { 0 };
+	int err;
+
+	src->own = NULL;
+	err = dircache_get(dirs, data->container, &src->r, &why);
+	if (err == -AKIN_E_busy) {
+		memset(&why, 0, sizeof(why));
+		err = dircache_peek(dirs, data->container, data->index,
+				    &src->own, &why);
+		src->r = src->own;
+	}
+	return err ? diag_set(diag, err, "%s", why.code ? why.text :
+			      akin_strerror(err)) : 0;
+}
+
+static void source_close(struct groupcache *gc, const struct group_data *data,
+			 struct source *src)
+{
+	if (src->own)
+		container_close(src->own);
+	else
+		dircache_put(gc->opt.dirs, data->container);
+}
+
 int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,
 		      struct akin_diag *diag)
 {
-	struct dircache *dirs = run->gc->opt.dirs;
-	struct container_reader *r;
+	struct source src;
 	struct container_group g;
 	struct place failed;
 	int err;
@@ -336,13 +371,13 @@ int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,
 				"decode for one; the cache is too small for "
 				"them, or they were made to take long",
 				GROUPCACHE_DECODES_MAX);
-	err = dircache_get(dirs, e->data.container, &r, diag);
+	err = source_open(run->gc, &e->data, &src, diag);
 	if (err)
 		return err;
-	e->data.generation = container_directory(r)->generation;
-	err = read_group(run, r, e->data.index, &g, diag);
+	e->data.generation = container_directory(src.r)->generation;
+	err = read_group(run, src.r, e->data.index, &g, diag);
 	/* Not pinned any longer: directories are few, and bases are next. */
-	dircache_put(dirs, e->data.container);
+	source_close(run->gc, &e->data, &src);
 	if (err)
 		return err;
 	err = unpack(run, e, &g, &failed, diag);
@@ -401,17 +436,16 @@ static int verify_chunks(struct groupcache_run *run,
 int groupcache_verify(struct groupcache_run *run,
 		      const struct groupcache_entry *e, struct akin_diag *diag)
 {
-	struct dircache *dirs = run->gc->opt.dirs;
 	const struct group_data *data = &e->data;
 	const struct directory *d;
-	struct container_reader *r;
+	struct source src;
 	u32 bad;
 	int err;
 
-	err = dircache_get(dirs, data->container, &r, diag);
+	err = source_open(run->gc, data, &src, diag);
 	if (err)
 		return err;
-	d = container_directory(r);
+	d = container_directory(src.r);
 	/* It may have left the directory cache and come back another. */
 	if (d->generation != data->generation || data->index >= d->nr_groups ||
 	    d->groups[data->index].raw_len != data->raw_len)
@@ -421,7 +455,7 @@ int groupcache_verify(struct groupcache_run *run,
 			       data->index);
 	else
 		err = verify_chunks(run, d, data, &bad, diag);
-	dircache_put(dirs, data->container);
+	source_close(run->gc, data, &src);
 	return err;
 }
 
