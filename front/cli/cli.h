@@ -38,6 +38,7 @@ int cli_cmd_restore(struct cli *c);
 int cli_cmd_check(struct cli *c);
 int cli_cmd_stats(struct cli *c);
 int cli_cmd_inspect(struct cli *c);
+int cli_cmd_capacity(struct cli *c);
 int cli_cmd_version(struct cli *c);
 int cli_cmd_help(struct cli *c);
 

@@ -195,6 +195,57 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	    "Snapshot records, even if the catalog is lost." } },
 	1, CLI_ANY, CLI_COMPLETE_FILE },
 
+[CLI_CAPACITY] = {
+	"capacity", "calculate what a storage system holds",
+	{ "capacity sun7000 COUNT[h] [LOGS|h[LOGS]]... [add COUNT...]",
+	  "capacity zfs [Nx]VDEV[@SIZE]... [--disk SIZE] [OPTION]...",
+	  "capacity netapp --data SIZE [--distinct SIZE] [--release R]",
+	  "capacity akin --data SIZE [OPTION]...",
+	  "capacity plan FILE --disk SIZE [OPTION]..." },
+	"No pool is needed: nothing but the numbers given is looked at.\n"
+	"\n"
+	"sun7000 lays out the disks of a Sun Storage 7000: COUNT JBODs of 24\n"
+	"slots, then one word for each that has log devices (a number), is half\n"
+	"full (h, 12 slots), or both (h2); 12h are twelve halves. Steps that were\n"
+	"bought later are joined with 'add'. The form for SAS has a word for each\n"
+	"JBOD with its disks for each pool: 8/8/8 12/2/10.\n"
+	"\n"
+	"zfs takes vdevs as OpenZFS names them: stripe, mirror:2, raidz1:5,\n"
+	"raidz2:6, raidz3:11 (disks behind the colon), draid2:8d:24c:1s (data,\n"
+	"children, spares). 4x in front makes four of them, @8TB behind names the\n"
+	"size of their disks. It shows what zpool and zfs would, and what blocks\n"
+	"of each size cost in parity and padding.\n"
+	"\n"
+	"netapp counts what is left of --data when blocks are shared, each at most\n"
+	"255 times, or 32,767 from release 8.1; or the %saved of df -s from --used\n"
+	"and --saved.\n"
+	"\n"
+	"akin says what disk, metadata disk and memory a pool needs for daily\n"
+	"backups, over time, and when --disk is full. plan reads an estimate (JSON,\n"
+	"from FILE or '-') and says in one line whether it fits into a box, until\n"
+	"when, and what else would make it fit.\n"
+	"\n"
+	"Sizes: K, M, G, T, P, E, Z, Y and KiB... are powers of 1024, KB, MB, GB,\n"
+	"TB... of 1000. Disks are sold in TB: --disk 4TB, not 4T. Results name\n"
+	"both. With --json, integers may have more than 64 bits.\n",
+	{ { "akin capacity sun7000 12 4 4",
+	    "Twelve JBODs, two of them with four log devices: every profile." },
+	  { "akin capacity sun7000 1 h1 add 1 h add 1 --explain",
+	    "A half JBOD with a log device, later another half, later a full "
+	    "one; and how the result comes about." },
+	  { "akin capacity zfs 4xraidz2:6 --disk 18TB",
+	    "What OpenZFS makes of 24 disks." },
+	  { "akin capacity zfs draid2:8d:48c:2s@20TB --recordsize 1M --explain",
+	    "Distributed parity and spares, step by step." },
+	  { "akin capacity netapp --data 100GiB --distinct 4KiB --release 8.0",
+	    "One block, 26 million times." },
+	  { "akin capacity akin --data 40TB --change 2% --keep 7d4w12m "
+	    "--compression 2 --growth 20% --disk 100TB",
+	    "What a pool needs, and until when the disk lasts." },
+	  { "akin capacity plan estimate.json --disk 20TB --keep 90d",
+	    "Does what was estimated fit? If not, what would help?" } },
+	1, CLI_ANY, CLI_COMPLETE_CAPACITY },
+
 [CLI_VERSION] = {
 	"version", "print the version",
 	{ "version" },

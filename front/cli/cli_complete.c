@@ -46,6 +46,8 @@ static void add_words(struct cli_str *out, const struct cli_option *o,
 		cli_str_add(out, "latest tag:");
 	else if (what == CLI_COMPLETE_TOPIC)
 		add_topics(out);
+	else if (what == CLI_COMPLETE_CAPACITY)
+		cli_str_add(out, "sun7000 zfs netapp akin plan");
 }
 
 /* Letters and names of global options whose value is the next word. */

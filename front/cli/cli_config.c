@@ -61,10 +61,12 @@ static const struct cli_option *find_key(int section, const char *key)
 static const struct cli_option *effective(struct config *c, const char *key)
 {
 	enum cli_command cmd = c->args->command;
+	const struct cli_option *o;
 
 	if (c->section != ANY_COMMAND && c->section != (int)cmd)
 		return NULL;
-	return cli_option_find(cmd, key, strlen(key));
+	o = cli_option_find(cmd, key, strlen(key));
+	return o && o->line_only ? NULL : o;
 }
 
 static bool is_ambiguous(const struct cli_option *o)
@@ -72,7 +74,8 @@ static bool is_ambiguous(const struct cli_option *o)
 	const struct cli_option *other;
 
 	for (other = cli_options; other->name; other++) {
-		if (other != o && strcmp(other->name, o->name) == 0)
+		if (other != o && !other->line_only &&
+		    strcmp(other->name, o->name) == 0)
 			return true;
 	}
 	return false;

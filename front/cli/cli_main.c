@@ -29,6 +29,7 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_CHECK] = cli_cmd_check,
 	[CLI_STATS] = cli_cmd_stats,
 	[CLI_INSPECT] = cli_cmd_inspect,
+	[CLI_CAPACITY] = cli_cmd_capacity,
 	[CLI_VERSION] = cli_cmd_version,
 	[CLI_HELP] = cli_cmd_help,
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "akin/pool.h"
+#include "capacity.h"
 #include "cli_table.h"
 
 #define AT(field) offsetof(struct cli_args, field)
@@ -16,6 +17,11 @@
 /* Commands that name a snapshot. */
 #define NAMING (B(LS) | B(FIND) | B(DIFF) | B(CAT) | B(RESTORE) | B(STATS))
 
+/* Parameters of calculations. Text: their sizes go beyond 64 bits, and
+ * tools/capacity reads them. */
+#define CAPACITY(param) AT(capacity[CAP_##param])
+
+static_assert(CAP_NR_PARAMS == CLI_NR_CAPACITY, "each has a place");
 static_assert(AKIN_MEMORY_DEFAULT == 128u << 20, "the help below says 128M");
 
 const struct cli_option cli_options[] = {
@@ -137,6 +143,79 @@ const struct cli_option cli_options[] = {
 	/* check ---------------------------------------------------------- */
 	{ "read-data", 0, CLI_SHARE, "N%|SIZE", B(CHECK), AT(read_data),
 	  "read data too: all of it, a share (5%), or so much (10G)" },
+
+	/* capacity: only on the line; what a configuration says of chunks and
+	 * compression is for real pools. ---------------------------------- */
+	{ "explain", 0, CLI_FLAG, NULL, B(CAPACITY), AT(explain),
+	  "show the calculation step by step",
+	  .line_only = true },
+	{ "disk", 0, CLI_STRING, "SIZE", B(CAPACITY), CAPACITY(DISK),
+	  "sun7000, zfs: one disk has SIZE, such as 4TB; akin, plan: the disk "
+	  "of the pool",
+	  .line_only = true },
+	{ "ashift", 0, CLI_STRING, "N", B(CAPACITY), CAPACITY(ASHIFT),
+	  "zfs: sectors of 2^N bytes, 9 to 16 (default 12)",
+	  .line_only = true },
+	{ "recordsize", 0, CLI_STRING, "SIZE", B(CAPACITY),
+	  CAPACITY(RECORDSIZE), "zfs: records of SIZE (default 128K)",
+	  .line_only = true },
+	{ "disk-loss", 0, CLI_STRING, "SIZE", B(CAPACITY), CAPACITY(DISK_LOSS),
+	  "zfs: of each disk, SIZE goes to swap and partitions (default 0)",
+	  .line_only = true },
+	{ "slop-shift", 0, CLI_STRING, "N", B(CAPACITY), CAPACITY(SLOP_SHIFT),
+	  "zfs: keep 1/2^N of the space back, the module's spa_slop_shift "
+	  "(default 5)",
+	  .line_only = true },
+	{ "data", 0, CLI_STRING, "SIZE", B(CAPACITY), CAPACITY(DATA),
+	  "netapp, akin: so much data; for akin, that of one backup",
+	  .line_only = true },
+	{ "distinct", 0, CLI_STRING, "SIZE", B(CAPACITY), CAPACITY(DISTINCT),
+	  "netapp: so much of it is different (default: all)",
+	  .line_only = true },
+	{ "used", 0, CLI_STRING, "SIZE", B(CAPACITY), CAPACITY(USED),
+	  "netapp: 'used' of df -s, as 289150724K",
+	  .line_only = true },
+	{ "saved", 0, CLI_STRING, "SIZE", B(CAPACITY), CAPACITY(SAVED),
+	  "netapp: 'saved' of df -s",
+	  .line_only = true },
+	{ "release", 0, CLI_STRING, "R", B(CAPACITY), CAPACITY(RELEASE),
+	  "netapp: Data ONTAP 7.2, 7.3, 8.0, 8.1 or 8.2 (default)",
+	  .line_only = true },
+	{ "dedup", 0, CLI_STRING, "F", B(CAPACITY), CAPACITY(DEDUP),
+	  "akin, plan: deduplication within one backup, such as 1.5 "
+	  "(default 1)",
+	  .line_only = true },
+	{ "compression", 0, CLI_STRING, "F", B(CAPACITY),
+	  CAPACITY(COMPRESSION), "akin, plan: compression, such as 2 (default "
+	  "1)",
+	  .line_only = true },
+	{ "change", 0, CLI_STRING, "N%", B(CAPACITY), CAPACITY(CHANGE),
+	  "akin, plan: N% of the data is replaced each day (default 1%)",
+	  .line_only = true },
+	{ "growth", 0, CLI_STRING, "N%", B(CAPACITY), CAPACITY(GROWTH),
+	  "akin, plan: the data grows by N% a year (default 0%)",
+	  .line_only = true },
+	{ "keep", 0, CLI_STRING, "LIST", B(CAPACITY), CAPACITY(KEEP),
+	  "akin, plan: keep so many daily backups, 30d (default), or daily, "
+	  "weekly, monthly and yearly ones, 7d4w12m3y",
+	  .line_only = true },
+	{ "chunk-size", 0, CLI_STRING, "SIZE", B(CAPACITY),
+	  CAPACITY(CHUNK_SIZE), "akin, plan: chunks of SIZE on average "
+	  "(default 8K)",
+	  .line_only = true },
+	{ "meta-disk", 0, CLI_STRING, "SIZE", B(CAPACITY), CAPACITY(META_DISK),
+	  "akin, plan: metadata lies on a disk of its own, of SIZE",
+	  .line_only = true },
+	{ "ram", 0, CLI_STRING, "SIZE", B(CAPACITY), CAPACITY(RAM),
+	  "akin, plan: akin may use so much memory (default 128M)",
+	  .line_only = true },
+	{ "years", 0, CLI_STRING, "N", B(CAPACITY), CAPACITY(YEARS),
+	  "akin, plan: look N years ahead (default 3)",
+	  .line_only = true },
+	{ "from", 0, CLI_STRING, "DATE", B(CAPACITY), CAPACITY(FROM),
+	  "akin, plan: the first backup is on DATE, as 2026-05-01 (default: "
+	  "today)",
+	  .line_only = true },
 	{ NULL },
 };
 

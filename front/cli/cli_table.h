@@ -13,10 +13,13 @@
 
 enum cli_command {
 	CLI_INIT, CLI_BACKUP, CLI_SNAPSHOTS, CLI_LS, CLI_FIND, CLI_DIFF,
-	CLI_CAT, CLI_RESTORE, CLI_CHECK, CLI_STATS, CLI_INSPECT, CLI_VERSION,
-	CLI_HELP,
+	CLI_CAT, CLI_RESTORE, CLI_CHECK, CLI_STATS, CLI_INSPECT, CLI_CAPACITY,
+	CLI_VERSION, CLI_HELP,
 	CLI_NR_COMMANDS
 };
+
+/* Parameters of calculations; as many as tools/capacity has. */
+#define CLI_NR_CAPACITY 20
 
 /* What the command line, environment and configuration came to. */
 struct cli_args {
@@ -41,6 +44,9 @@ struct cli_args {
 	const char *target, *overwrite;
 	bool long_format, one_level, delete_extra, verify;
 	struct cli_share read_data;
+	/* capacity; the index is an enum cap_param */
+	const char *capacity[CLI_NR_CAPACITY];
+	bool explain;
 
 	struct cli_list operands;
 	uint32_t nr_before_dashes;	/* operands in front of "--" */
@@ -60,6 +66,7 @@ enum cli_kind {
 enum cli_complete {
 	CLI_COMPLETE_NONE, CLI_COMPLETE_FILE, CLI_COMPLETE_DIR,
 	CLI_COMPLETE_SNAPSHOT, CLI_COMPLETE_TOPIC, CLI_COMPLETE_CODEC,
+	CLI_COMPLETE_CAPACITY,
 };
 
 #define CLI_BIT(command) (1u << (command))
@@ -83,7 +90,7 @@ struct cli_example {
 	const char *line, *text;
 };
 
-#define CLI_MAX_SYNOPSES 3
+#define CLI_MAX_SYNOPSES 5
 #define CLI_MAX_EXAMPLES 7
 #define CLI_ANY UINT32_MAX
 
