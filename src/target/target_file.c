@@ -73,6 +73,21 @@ static int keep(struct target *t, const struct node *n, const struct stat *have)
 	return 0;
 }
 
+/*
+ * Before the first change of what was there; one that is as it should be keeps
+ * its change time. 0 or an errno.
+ */
+static int guard(struct target_file *f)
+{
+	if (f->guarded)
+		return 0;
+	/* It is ours, so this means a file system that has no modes. */
+	if (fchmod(f->fd, 0600) < 0 && errno != EPERM && errno != ENOTSUP)
+		return errno;
+	f->guarded = true;
+	return 0;
+}
+
 /* False if it cannot be done: the file is then replaced. */
 static bool open_in_place(struct target *t, const struct node *n,
 			  const struct stat *have)
@@ -84,11 +99,10 @@ static bool open_in_place(struct target *t, const struct node *n,
 		       O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (f->fd < 0)
 		return false;
-	if (!same_inode(f->fd, have, &st) || !may_write(t, n, &st) ||
-	    fchmod(f->fd, 0600) < 0)
+	if (!same_inode(f->fd, have, &st) || !may_write(t, n, &st))
 		goto fail;
 	if ((u64)st.st_size > n->size) {
-		if (ftruncate(f->fd, (off_t)n->size) < 0)
+		if (guard(f) || ftruncate(f->fd, (off_t)n->size) < 0)
 			goto fail;
 		st.st_size = (off_t)n->size;
 	}
@@ -113,6 +127,7 @@ static int create(struct target *t, const struct node *n,
 	if (f->fd < 0)
 		return target_fail(t, n->name, errno, diag);
 	f->made = true;
+	f->guarded = true;
 	f->meta = true;
 	f->inherits = !target_top(t)->made;
 	return 0;
@@ -194,8 +209,11 @@ static const char *file_name(struct target *t)
 static int write_all(struct target *t, u64 off, const u8 *data, size_t len)
 {
 	struct target_file *f = &t->file;
+	int err = guard(f);
 	ssize_t n;
 
+	if (err)
+		return err;
 	while (len) {
 		n = pwrite(f->fd, data, len, (off_t)off);
 		if (n < 0 && errno == EINTR)
@@ -288,6 +306,14 @@ int target_file_data(struct target *t, u64 off, const void *data, size_t len,
 	return err ? target_fail(t, file_name(t), err, diag) : 0;
 }
 
+/* A file system that cannot tell says that all is data. */
+static bool has_data(int fd, u64 off, u64 len)
+{
+	off_t at = lseek(fd, (off_t)off, SEEK_DATA);
+
+	return at < 0 ? errno != ENXIO : (u64)at < off + len;
+}
+
 int target_file_hole(struct target *t, u64 off, u64 len, struct akin_diag *diag)
 {
 	struct target_file *f = &t->file;
@@ -297,6 +323,11 @@ int target_file_hole(struct target *t, u64 off, u64 len, struct akin_diag *diag)
 	if (err || off >= f->old_size || len == 0)
 		return err;
 	old = min_u64(len, f->old_size - off);
+	if (!has_data(f->fd, off, old))
+		return 0;
+	err = guard(f);
+	if (err)
+		return target_fail(t, file_name(t), err, diag);
 	if (fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		      (off_t)off, (off_t)old) == 0)
 		return 0;

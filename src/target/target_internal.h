@@ -52,6 +52,7 @@ struct target_file {
 	bool meta;     /* apply metadata at the end */
 	bool made;     /* fresh inode */
 	bool inherits; /* it may have xattrs from its directory */
+	bool guarded;  /* its mode lets nobody else in */
 	int fd;	       /* -1 if there is nothing to do at the end */
 	u64 size;      /* the node's */
 	u64 old_size;  /* in place: bytes there to compare with */

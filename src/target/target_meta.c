@@ -210,8 +210,10 @@ static void set_xattrs(struct target *t, const struct target_subject *s,
 	}
 }
 
+/* @now: what an inode that was there has; NULL: set it in any case. */
 static void set_mode(const struct target_subject *s, const struct node *n,
-		     bool user_ok, bool group_ok, struct trouble *tr)
+		     const struct stat *now, bool user_ok, bool group_ok,
+		     struct trouble *tr)
 {
 	mode_t mode = n->mode & 07777;
 	char path[PROC_FD_MAX];
@@ -226,6 +228,8 @@ static void set_mode(const struct target_subject *s, const struct node *n,
 		mode &= ~(mode_t)S_ISGID;
 		add_trouble(tr, 0, "set-group-ID is left out: wrong group");
 	}
+	if (now && (now->st_mode & 07777) == mode)
+		return;
 	rc = s->is_path ? chmod(target_proc_fd(path, s->fd), mode)
 			: fchmod(s->fd, mode);
 	if (rc < 0)
@@ -244,13 +248,17 @@ static int set_mtime(const struct target_subject *s, s64 sec, u32 nsec)
 }
 
 static void set_times(const struct target_subject *s, const struct node *n,
-		      struct trouble *tr)
+		      const struct stat *now, struct trouble *tr)
 {
 	bool odd = n->mtime_sec < 0 || n->mtime_sec > PLAIN_SEC_MAX;
 	u32 nsec = (u32)min_u64(n->mtime_nsec, NSEC_MAX);
 	struct stat st;
-	int rc = set_mtime(s, n->mtime_sec, nsec);
+	int rc;
 
+	if (now && now->st_mtim.tv_sec == n->mtime_sec &&
+	    (u64)now->st_mtim.tv_nsec == n->mtime_nsec)
+		return;
+	rc = set_mtime(s, n->mtime_sec, nsec);
 	/* File systems clamp what they cannot hold; some refuse it. */
 	if (rc < 0 && errno == EINVAL && odd)
 		rc = set_mtime(s, n->mtime_sec < 0 ? 0 : PLAIN_SEC_MAX, 0);
@@ -270,6 +278,7 @@ void target_meta(struct target *t, const struct target_subject *s,
 {
 	bool user_ok = false, group_ok = false;
 	struct trouble tr = {0};
+	const struct stat *now;
 	struct stat st;
 
 	if (n->type == NODE_STREAM)
@@ -282,8 +291,11 @@ void target_meta(struct target *t, const struct target_subject *s,
 	set_owner(t, s, n, &st, &user_ok, &group_ok);
 	if (n->nr_xattrs || !s->fresh)
 		set_xattrs(t, s, n, &tr);
+	/* What is as it should be is not touched: a change time that moves
+	 * makes the next backup read the file. Owner and ACL move the mode. */
+	now = !s->fresh && fstat(s->fd, &st) == 0 ? &st : NULL;
 	if (n->type != NODE_SYMLINK)
-		set_mode(s, n, user_ok, group_ok, &tr);
-	set_times(s, n, &tr);
+		set_mode(s, n, now, user_ok, group_ok, &tr);
+	set_times(s, n, now, &tr);
 	report_trouble(t, s->name, &tr);
 }
