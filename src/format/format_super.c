@@ -92,6 +92,7 @@ static bool super_key_ok(const struct super_key_slot *k)
  *  - 1 <= container_bytes <= CONTAINER_MAX_BYTES / 2,
  *    1 <= container_chunks <= CONTAINER_MAX_ENTRIES
  *						-AKIN_E_bad_field
+ *  - delta_depth <= GROUP_MAX_DEPTH		-AKIN_E_bad_field
  *  - empty key slots are zero, clear ones hold 32 bytes
  *						-AKIN_E_bad_field
  */
@@ -112,7 +113,8 @@ static int super_check(const struct super *s)
 	if (!s->container_bytes ||
 	    s->container_bytes > CONTAINER_MAX_BYTES / 2 ||
 	    !s->container_chunks ||
-	    s->container_chunks > CONTAINER_MAX_ENTRIES)
+	    s->container_chunks > CONTAINER_MAX_ENTRIES ||
+	    s->delta_depth > GROUP_MAX_DEPTH)
 		return -AKIN_E_bad_field;
 	for (i = 0; i < SUPER_KEY_SLOTS; i++)
 		if (!super_key_ok(&s->keys[i]))

@@ -36,7 +36,7 @@ static void test_super_fields(void **state)
 	in.created_sec = -5;
 	in.codec_level = -7;
 	in.engine = 4;
-	in.verify = 5;
+	in.verify = SUPER_VERIFY_WRITE;
 	in.keys[7].kind = 9;
 	in.keys[7].kdf = 8;
 	in.keys[7].kdf_params[2] = 7;
@@ -57,7 +57,8 @@ static void test_super_fields(void **state)
 	assert_true(out.group_bytes == 128 * KiB &&
 		    out.container_bytes == 8 * MiB &&
 		    out.container_chunks == 4096);
-	assert_true(out.delta_depth == 2 && out.engine == 4 && out.verify == 5);
+	assert_true(out.delta_depth == 2 && out.engine == 4 &&
+		    out.verify == SUPER_VERIFY_WRITE);
 	assert_memory_equal(out.share_seed, in.share_seed, 32);
 	assert_int_equal(out.keys[0].kind, SUPER_KEY_CLEAR);
 	assert_memory_equal(out.keys[0].wrapped, in.keys[0].wrapped, 64);
@@ -172,6 +173,7 @@ static void test_super_rules(void **state)
 	REFUSED(s.chunk_max = CHUNK_MAX_RAW + 1, AKIN_E_bad_field);
 	REFUSED(s.group_bytes = 0, AKIN_E_bad_field);
 	REFUSED(s.group_bytes = 16 * MiB, AKIN_E_bad_field);
+	REFUSED(s.delta_depth = GROUP_MAX_DEPTH + 1, AKIN_E_bad_field);
 	REFUSED(s.container_bytes = 0, AKIN_E_bad_field);
 	REFUSED(s.container_bytes = 64 * MiB + 1, AKIN_E_bad_field);
 	REFUSED(s.container_chunks = 0, AKIN_E_bad_field);
