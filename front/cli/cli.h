@@ -47,6 +47,8 @@ int cli_open(struct cli *c, bool read_only);
 
 /* What --host, --tag and --path choose; borrows from c->args. */
 struct akin_snapshot_filter cli_filter(const struct cli *c);
+/* For the options of init and backup. */
+int cli_delta_depth(const struct cli_args *a);
 
 /*
  * SNAP[:PATH] taken apart: *snap_ret owned, *path_ret borrowed from @word and

@@ -59,6 +59,14 @@ int cli_open(struct cli *c, bool read_only)
 	return 0;
 }
 
+/* Of one of the digits that the table of options allows; 0: none given. */
+int cli_delta_depth(const struct cli_args *a)
+{
+	int depth = a->delta_depth ? a->delta_depth[0] - '0' : 0;
+
+	return a->delta_depth && depth == 0 ? AKIN_DELTA_NONE : depth;
+}
+
 struct akin_snapshot_filter cli_filter(const struct cli *c)
 {
 	const struct cli_args *a = &c->args;

@@ -28,6 +28,7 @@ int cli_cmd_init(struct cli *c)
 		.chunk_fixed = a->fixed_blocks,
 		.compression = a->compression,
 		.hash = a->hash,
+		.delta_depth = cli_delta_depth(a),
 		.like = a->like,
 	};
 	int err;

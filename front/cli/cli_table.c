@@ -60,6 +60,10 @@ const struct cli_option cli_options[] = {
 	{ "compression", 0, CLI_STRING, "CODEC", B(INIT), AT(compression),
 	  "compress with none, lz4 or zstd[:LEVEL] (default zstd:1)",
 	  .complete = CLI_COMPLETE_CODEC },
+	{ "delta-depth", 0, CLI_CHOICE, "N", B(INIT), AT(delta_depth),
+	  "compress new data against similar stored data, in chains of at most "
+	  "N, 0 to 8; 0: never (default 2)",
+	  .choices = "0|1|2|3|4|5|6|7|8" },
 	{ "hash", 0, CLI_CHOICE, "NAME", B(INIT), AT(hash),
 	  "fingerprint with blake3 or sha256 (default blake3)",
 	  .choices = "blake3|sha256" },
@@ -93,6 +97,10 @@ const struct cli_option cli_options[] = {
 	  "read every file, also those that look unchanged" },
 	{ "read-special", 0, CLI_FLAG, NULL, B(BACKUP), AT(read_special),
 	  "store the contents of named devices and FIFOs, not the nodes" },
+	{ "delta-depth", 0, CLI_CHOICE, "N", B(BACKUP), AT(delta_depth),
+	  "compress against similar stored data in chains of at most N, 0 to "
+	  "8, instead of what the pool says",
+	  .choices = "0|1|2|3|4|5|6|7|8" },
 	{ "limit-read", 0, CLI_RATE, "RATE", B(BACKUP), AT(limit_read),
 	  "read at most RATE bytes a second, such as 50M" },
 	{ "limit-write", 0, CLI_RATE, "RATE", B(BACKUP), AT(limit_write),

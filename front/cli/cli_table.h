@@ -31,6 +31,7 @@ struct cli_args {
 	unsigned threads;
 	/* init */
 	const char *meta_dir, *data_dir, *compression, *hash, *like;
+	const char *delta_depth;	/* a digit; of backup too */
 	uint64_t chunk_size, container_size;
 	bool fixed_blocks;
 	/* backup */

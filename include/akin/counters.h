@@ -36,6 +36,14 @@ extern "C" {
 	C(chunks_in, "chunks", COUNTER, "cut from what was fed") \
 	C(chunks_new, "chunks", COUNTER, "stored, because they were new") \
 	C(groups_new, "groups", COUNTER, "compressed") \
+	C(groups_referring, "groups", COUNTER, \
+	  "of these, compressed against references") \
+	C(bytes_referring, "bytes", COUNTER, \
+	  "of chunks in groups compressed against references") \
+	C(bytes_saved_referring, "bytes", COUNTER, \
+	  "that these groups would take more without, estimated") \
+	C(references_failed, "groups", COUNTER, \
+	  "stored without references that could not be read") \
 	C(containers_new, "containers", COUNTER, "sealed") \
 	C(data_stored, "bytes", COUNTER, "of sealed containers of data") \
 	C(metadata_stored, "bytes", COUNTER, \

@@ -25,6 +25,10 @@ extern "C" {
 
 struct akin_pool;
 
+#define AKIN_DELTA_DEPTH_DEFAULT 2
+#define AKIN_DELTA_DEPTH_MAX 8
+#define AKIN_DELTA_NONE (-1)
+
 /* Zeroed fields mean the default. Strings are borrowed during the call. */
 struct akin_init_options {
 	const char *path;	/* the pool; made if it does not exist */
@@ -35,6 +39,10 @@ struct akin_init_options {
 	const char *compression;	/* NULL: "zstd:1" */
 	const char *hash;	/* NULL: "blake3" */
 	uint32_t container_bytes;	/* 0: 8 MiB; 1 to 64 MiB */
+	/* Longest chain of references between compressed groups, 1 to
+	 * AKIN_DELTA_DEPTH_MAX; 0: AKIN_DELTA_DEPTH_DEFAULT; AKIN_DELTA_NONE:
+	 * groups are compressed without. */
+	int delta_depth;
 	const char *like;	/* another pool's path: share its cut and
 				 * fingerprint keys and its chunk size */
 };
@@ -74,6 +82,7 @@ struct akin_pool_info {
 	char compression[16], hash[16];
 	char hash_kernel[32], chunk_kernel[16];	/* in use on this machine */
 	uint32_t container_bytes, group_bytes;
+	unsigned delta_depth;	/* 0: no references */
 	uint64_t memory_bytes;	/* how the budget is split: */
 	uint64_t memory_index, memory_directories, memory_groups,
 		memory_streams, memory_fixed;

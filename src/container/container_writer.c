@@ -39,7 +39,7 @@ struct container_writer {
 	pthread_mutex_t lock;	/* guards all below; not held during I/O */
 	pthread_cond_t written;
 	struct directory dir;
-	u32 cap_entries, cap_groups;
+	u32 cap_entries, cap_groups, cap_bases;
 	u32 open_first;		/* first entry of the open group */
 	u32 open_raw;		/* its raw bytes so far */
 
@@ -52,6 +52,7 @@ struct container_writer {
 	u32 outstanding;	/* groups closed but neither put nor failed */
 	u64 raw_in_flight, raw_done, stored_done;
 	u64 raw_bytes;
+	u64 ref_raw_bytes;	/* of groups with references */
 	bool writing, finished, completed, sealed;
 	int err;
 	struct akin_diag diag;
@@ -320,6 +321,56 @@ void container_writer_first_leaf(struct container_writer *w,
 	pthread_mutex_unlock(&w->lock);
 }
 
+static void note_error_locked(struct container_writer *w, int err,
+			      const struct akin_diag *diag)
+{
+	if (w->err)
+		return;
+	w->err = err;
+	if (diag)
+		w->diag = *diag;
+}
+
+/* The directory's bases: ascending, none twice. */
+static int add_base_locked(struct container_writer *w, u64 container)
+{
+	struct directory *d = &w->dir;
+	u32 i = d->nr_bases, cap;
+	u64 *p;
+
+	while (i > 0 && d->bases[i - 1] > container)
+		i--;
+	if (i > 0 && d->bases[i - 1] == container)
+		return 0;
+	if (d->nr_bases == w->cap_bases) {
+		cap = w->cap_bases ? w->cap_bases * 2 : 8;
+		p = mem_realloc(d->bases, cap * sizeof(*p));
+		if (!p)
+			return -AKIN_E_nomem;
+		d->bases = p;
+		w->cap_bases = cap;
+	}
+	memmove(d->bases + i + 1, d->bases + i,
+		(d->nr_bases - i) * sizeof(*d->bases));
+	d->bases[i] = container;
+	d->nr_bases++;
+	return 0;
+}
+
+static void note_refs_locked(struct container_writer *w,
+			     const struct group_header *g)
+{
+	u32 i;
+	int err = 0;
+
+	for (i = 0; !err && i < g->nr_refs; i++)
+		err = add_base_locked(w, g->refs[i].container);
+	if (g->nr_refs)
+		w->ref_raw_bytes += g->raw_len;
+	if (err)
+		note_error_locked(w, err, NULL);
+}
+
 /* Move groups whose turn it is into @out and fix their offsets. I1 */
 static void gather_locked(struct container_writer *w)
 {
@@ -344,16 +395,6 @@ static void gather_locked(struct container_writer *w)
 		buf_release(&wg->encoded);
 		w->next_group++;
 	}
-}
-
-static void note_error_locked(struct container_writer *w, int err,
-			      const struct akin_diag *diag)
-{
-	if (w->err)
-		return;
-	w->err = err;
-	if (diag)
-		w->diag = *diag;
 }
 
 /* Write what is gathered, if nobody else does; drops the lock for the I/O. */
@@ -488,6 +529,7 @@ int container_writer_put(struct container_writer *w,
 	wg->depth = g->depth;
 	wg->here = true;
 	w->outstanding--;
+	note_refs_locked(w, g);
 	gather_locked(w);
 	write_out_locked(w, WRITE_BYTES);
 	err = w->err;
@@ -555,6 +597,7 @@ static int write_tail(struct container_writer *w, struct container_sealed *out,
 	out->dir_len = f.dir_len;
 	out->file_bytes = w->end_off + b.len;
 	out->raw_bytes = w->raw_bytes;
+	out->ref_raw_bytes = w->ref_raw_bytes;
 	out->nr_entries = w->dir.nr_entries;
 	buf_release(&b);
 	return err;

@@ -80,7 +80,8 @@ void container_writer_first_leaf(struct container_writer *w,
 
 /* Compressor side ----------------------------------------------------------*/
 
-/* @encoded (taken, emptied) is group @g's header and payload. */
+/* @encoded (taken, emptied) is group @g's header and payload. What its
+ * references point to becomes a base of the container. */
 int container_writer_put(struct container_writer *w,
 			 const struct group_header *g, struct buf *encoded,
 			 struct akin_diag *diag) __must_check;
@@ -95,6 +96,7 @@ struct container_sealed {
 	u32 generation;
 	u8 kind;
 	u64 file_bytes, dir_off, raw_bytes;
+	u64 ref_raw_bytes;	/* of these, in groups with references */
 	u32 dir_len, nr_entries;
 };
 

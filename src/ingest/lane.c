@@ -30,6 +30,7 @@ static size_t lane_bytes(const struct session *s)
 	       chunks * (sizeof(u32) + sizeof(struct hash_item) +
 			 sizeof(struct fp) + sizeof(struct dir_hit)) +
 	       2 * (s->buffer_bytes + WRITE_BEHIND_BYTES +
+		    NEARSET_MAX * sizeof(struct near_place) +
 		    super->container_chunks * sizeof(struct dir_entry));
 }
 
@@ -75,6 +76,8 @@ static void lane_free(struct lane *l)
 {
 	if (!l)
 		return;
+	packer_release(&l->data_packer);
+	packer_release(&l->meta_packer);
 	chunk_scratch_free(l->cut_scratch);
 	hash_scratch_free(l->hash_scratch);
 	mem_free(l->items);
@@ -95,9 +98,12 @@ static int lane_new(struct session *s, struct lane **out,
 		return diag_set(diag, -AKIN_E_nomem, "stream");
 	l->session = s;
 	pthread_mutex_init(&l->lock, NULL);
-	packer_init(&l->data_packer, s, CONTAINER_DATA);
-	packer_init(&l->meta_packer, s, CONTAINER_METADATA);
-	err = chunk_scratch_new(batch, &l->cut_scratch, diag);
+	err = packer_init(&l->data_packer, s, CONTAINER_DATA, diag);
+	if (!err)
+		err = packer_init(&l->meta_packer, s, CONTAINER_METADATA,
+				  diag);
+	if (!err)
+		err = chunk_scratch_new(batch, &l->cut_scratch, diag);
 	if (!err)
 		err = hash_scratch_new(&l->hash_scratch, diag);
 	if (err) {

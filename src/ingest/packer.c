@@ -1,16 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ingest/packer.h"
 
-void packer_init(struct packer *p, struct session *s, u8 kind)
+int packer_init(struct packer *p, struct session *s, u8 kind,
+		struct akin_diag *diag)
 {
 	memset(p, 0, sizeof(*p));
 	p->session = s;
 	p->kind = kind;
+	p->gate = refgate_new();
+	return p->gate ? 0 : diag_set(diag, -AKIN_E_nomem, "stream");
+}
+
+void packer_release(struct packer *p)
+{
+	nearset_release(&p->near);
+	refgate_drop(p->gate);
+	p->gate = NULL;
+}
+
+bool packer_wants_near(struct packer *p)
+{
+	return session_delta_depth(p->session) > 0 && !refgate_rests(p->gate);
 }
 
 static int close_group(struct packer *p, struct akin_diag *diag)
 {
 	struct group_header g;
+	struct nearset near;
 	u8 *raw = p->raw;
 	int err;
 
@@ -22,7 +38,8 @@ static int close_group(struct packer *p, struct akin_diag *diag)
 	p->raw = NULL;
 	p->raw_len = 0;
 	p->nr_chunks = 0;
-	return session_compress(p->sc, &g, TAKE(raw), diag);
+	near = nearset_take(&p->near);
+	return session_compress(p->sc, &g, TAKE(raw), &near, p->gate, diag);
 }
 
 static void close_container(struct packer *p)
@@ -80,6 +97,9 @@ int packer_add(struct packer *p, const struct fp *fp, const void *data,
 		return diag_set(diag, -AKIN_E_too_large,
 				"a piece of %u bytes", len);
 	err = make_room(p, len, diag);
+	if (!err && session_delta_depth(p->session))
+		err = diag_said(diag, nearset_add(&p->near, near, nr_near,
+						  p->sc->number));
 	if (!err)
 		err = container_writer_add(p->sc->writer, fp, len, hint,
 					   &at->entry, diag);
@@ -90,7 +110,7 @@ int packer_add(struct packer *p, const struct fp *fp, const void *data,
 	p->nr_chunks++;
 	at->container = p->sc->number;
 	dircache_note(d->dirs, p->sc->slot, fp, at->entry);
-	return index_add(d->index, fp, at, diag);
+	return diag_said(diag, index_add(d->index, fp, at, diag));
 }
 
 int packer_close(struct packer *p, struct akin_diag *diag)
@@ -107,5 +127,7 @@ int packer_close(struct packer *p, struct akin_diag *diag)
 	close_container(p);
 	session_put_buffer(p->session, p->raw);
 	p->raw = NULL;
+	p->raw_len = 0;
+	nearset_release(&p->near);
 	return err;
 }

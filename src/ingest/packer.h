@@ -9,6 +9,7 @@
 #ifndef INGEST_PACKER_H
 #define INGEST_PACKER_H
 
+#include "ingest/nearset.h"
 #include "ingest/session.h"
 
 struct packer {
@@ -18,13 +19,21 @@ struct packer {
 	u8 *raw;			/* the open group's bytes */
 	u32 raw_len;
 	u32 nr_chunks;
+	struct nearset near;		/* what it may be compressed against */
+	struct refgate *gate;		/* shared with groups on their way */
 };
 
-void packer_init(struct packer *p, struct session *s, u8 kind);
+int packer_init(struct packer *p, struct session *s, u8 kind,
+		struct akin_diag *diag) __must_check;
+/* After packer_close; zeroed is fine. */
+void packer_release(struct packer *p);
+/* Neighbours are worth finding: references are allowed and have paid lately. */
+bool packer_wants_near(struct packer *p);
 /*
  * Store a chunk; *at is its place. @hint: metadata only. @near (borrowed during
  * the call; may be NULL if @nr_near is 0): runs of stored chunks it is likely
- * to resemble, most promising first. They are advice: any may be passed over.
+ * to resemble, the most promising entry first. They are advice: any may be
+ * passed over, and those that come late are.
  */
 int packer_add(struct packer *p, const struct fp *fp, const void *data,
 	       u32 len, const struct hint *hint, const struct group_ref *near,

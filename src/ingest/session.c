@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions: begin, containers, compression, sealing.
+ * Sessions: begin, containers, sealing.
  *
  * Life of a container here: session_open_container -> streams add groups ->
  * session_finish_container -> (last group in) on_complete queues it for the
@@ -33,6 +33,11 @@ u64 session_snapshot_number(const struct session *s)
 struct depot *session_depot(struct session *s)
 {
 	return s->depot;
+}
+
+u8 session_delta_depth(const struct session *s)
+{
+	return s->delta_depth;
 }
 
 void session_fail_locked(struct session *s, int err,
@@ -78,6 +83,7 @@ int session_begin(struct depot *d, struct catalog *c,
 	s->depot = d;
 	s->catalog = c;
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->publish_lock, NULL);
 	pthread_mutex_init(&s->number_lock, NULL);
 	pthread_mutex_init(&s->touch_lock, NULL);
 	s->view = opt->view;
@@ -85,7 +91,11 @@ int session_begin(struct depot *d, struct catalog *c,
 	s->max_jobs = 2 * workers_nr(d->workers) + 1;
 	s->buffer_bytes = codec_bound(session_max_group(s));
 	s->checkpoint_ns = clock_ns();
+	s->delta_depth = (u8)min_u64(opt->delta_depth,
+				     SESSION_DELTA_DEPTH_MAX);
 	err = lane_set_init(s, opt->memory_bytes, diag);
+	if (!err)
+		err = ref_memory_new(&s->refs, diag);
 	if (!err)
 		err = workers_new(&wopt, &s->sealer, diag);
 	if (!err)
@@ -123,12 +133,14 @@ void session_free(struct session *s)
 	lane_set_release(s);
 	free_buffers(s);
 	dryset_free(s->dry);
+	ref_memory_free(s->refs);
 	mem_free(s->sealed);
 	mem_free(s->ranges);
 	pthread_cond_destroy(&s->changed);
 	numset_release(&s->touched);
 	pthread_mutex_destroy(&s->touch_lock);
 	pthread_mutex_destroy(&s->number_lock);
+	pthread_mutex_destroy(&s->publish_lock);
 	pthread_mutex_destroy(&s->lock);
 	mem_free(s);
 }
@@ -209,7 +221,8 @@ static void seal_one(struct work *work, void *thread_ctx)
 	container_writer_free(oc->pub.writer);
 	pthread_mutex_lock(&s->lock);
 	if (!err)
-		err = session_add_sealed_locked(s, &sealed);
+		err = session_add_sealed_locked(s, &sealed,
+						oc->ref_saved_bytes);
 	if (err)
 		session_fail_locked(s, err, &diag);
 	s->nr_open--;
@@ -302,80 +315,17 @@ void session_finish_container(struct session_container *sc)
 	container_writer_finish(sc->writer);
 }
 
-static enum codec_gain gain_of(const struct session_container *sc)
+void session_count_refs(struct session_container *sc, u32 raw_len,
+			u64 saved_bytes)
 {
-	return container_writer_kind(sc->writer) == CONTAINER_METADATA ?
-		       CODEC_GAIN_ANY : CODEC_GAIN_EIGHTH;
-}
-
-/* Worker thread: compress, encode, hand in. */
-static void compress_one(struct work *work, void *thread_ctx)
-{
-	struct job *j = container_of(work, struct job, work);
-	struct session *s = j->sc->session;
-	struct decoder *dec = thread_ctx;
-	struct akin_diag diag = { 0 };
-	struct buf encoded = { 0 };
-	const u8 *payload = j->raw;
-	size_t len = 0;
-	u8 *out;
-	int err;
-
-	out = session_get_buffer(s);
-	err = out ? codec_compress(dec->codec, gain_of(j->sc), j->raw,
-				   j->g.raw_len, out, &len, &j->g.codec_id,
-				   &diag)
-		  : -AKIN_E_nomem;
-	if (j->g.codec_id != CODEC_NONE)
-		payload = out;
-	else
-		len = j->g.raw_len;
-	j->g.stored_len = (u32)len;
-	counters_add(s->depot->counters, groups_new, 1);
-	if (!err)
-		err = group_encode(&j->g, j->sc->number, payload, &encoded);
-	session_touch_refs(s, &j->g);
-	session_put_buffer(s, out);
-	session_put_buffer(s, j->raw);
-	if (err)
-		container_writer_fail(j->sc->writer, err, &diag);
-	else	/* its error is the writer's, and comes back at sealing */
-		ignore_result(container_writer_put(j->sc->writer, &j->g,
-						   &encoded, NULL));
-	group_header_release(&j->g);
-	buf_release(&encoded);
-	pthread_mutex_lock(&s->lock);
-	s->nr_jobs--;
-	pthread_cond_broadcast(&s->changed);
-	pthread_mutex_unlock(&s->lock);
-	mem_free(j);
-}
-
-int session_compress(struct session_container *sc, struct group_header *g,
-		     u8 *raw, struct akin_diag *diag)
-{
+	struct open_container *oc = container_of(sc, struct open_container,
+						 pub);
 	struct session *s = sc->session;
-	struct job *j = mem_zalloc(sizeof(*j));
-	int err;
 
-	if (!j) {
-		err = diag_set(diag, -AKIN_E_nomem, "group");
-		container_writer_fail(sc->writer, err, NULL);
-		group_header_release(g);
-		session_put_buffer(s, raw);
-		return err;
-	}
-	j->work.run = compress_one;
-	j->sc = sc;
-	j->g = *g;
-	j->raw = raw;
 	pthread_mutex_lock(&s->lock);
-	while (s->nr_jobs >= s->max_jobs)
-		pthread_cond_wait(&s->changed, &s->lock);
-	s->nr_jobs++;
-	err = session_error_locked(s, diag);
+	oc->ref_saved_bytes += saved_bytes;
+	s->stats.ref_groups++;
+	s->stats.ref_raw_bytes += raw_len;
+	s->stats.ref_saved_bytes += saved_bytes;
 	pthread_mutex_unlock(&s->lock);
-	/* Also after an error: the container waits for its groups. */
-	workers_queue(s->depot->workers, &j->work);
-	return err;
 }

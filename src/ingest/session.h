@@ -21,8 +21,15 @@
 #include "catalog/catalog.h"
 #include "depot/depot.h"
 #include "format/format_recipe.h"
+#include "ingest/nearset.h"
+#include "ingest/refgate.h"
 
 struct session;
+
+/* Longer chains of references gain little and slow restores down. */
+#define SESSION_DELTA_DEPTH_MAX 8
+static_assert(SESSION_DELTA_DEPTH_MAX <= GROUP_MAX_DEPTH,
+	      "readers must go as deep as writers");
 
 struct session_options {
 	struct catalog_session info;	/* host, user, command, paths_key */
@@ -32,10 +39,13 @@ struct session_options {
 	/* For all streams together: batches, open groups and containers.
 	 * 0: no bound. */
 	size_t memory_bytes;
-};
+	/* Longest chain of references, at most SESSION_DELTA_DEPTH_MAX; 0:
+	 * groups are compressed without. */
+	u8 delta_depth;
 	/* What was condemned up to this transaction cannot be matched; what is
 	 * condemned later and was is revived. 0: nobody reclaims. */
 	u64 view;
+};
 
 int session_begin(struct depot *d, struct catalog *c,
 		  const struct session_options *opt, struct session **out,
@@ -60,16 +70,21 @@ int session_open_container(struct session *s, u8 kind,
  * @sc. */
 void session_finish_container(struct session_container *sc);
 /*
- * (streams) A closed group on its way to a compressor. Takes @raw (a buffer of
- * session_get_buffer) and @g in any case. Waits while too many are on the way.
+ * (streams) A closed group on its way to a compressor, and what it may be
+ * compressed against (session_refs.h). Takes @raw (a buffer of
+ * session_get_buffer), @g and @near in any case; @gate, its stream's, is shared
+ * until the group is done. Waits while too many groups are on the way.
  */
 int session_compress(struct session_container *sc, struct group_header *g,
-		     u8 *raw, struct akin_diag *diag) __must_check;
-/* (streams) Buffers for one group; reused, freed with the session. */
+		     u8 *raw, struct nearset *near, struct refgate *gate,
+		     struct akin_diag *diag) __must_check;
+/* 0: neighbours are of no use, whoever finds them. */
+u8 session_delta_depth(const struct session *s);
 /* (streams) Something in @container, which is not one of its own, was matched
  * or referred to. */
 void session_touch(struct session *s, u64 container);
 void session_touch_refs(struct session *s, const struct group_header *g);
+/* (streams) Buffers for one group; reused, freed with the session. */
 u8 *session_get_buffer(struct session *s) __must_check;
 void session_put_buffer(struct session *s, u8 *raw);
 /* Raw bytes of the largest group: what a buffer has room for. */
@@ -105,6 +120,9 @@ void session_free(struct session *s);
 
 struct session_stats {
 	u64 nr_containers, stored_data, stored_meta;	/* files, bytes */
+	/* Of groups stored against references: how many, their raw bytes, and
+	 * what they would take more without, as far as that is known. */
+	u64 ref_groups, ref_raw_bytes, ref_saved_bytes;
 };
 void session_get_stats(struct session *s, struct session_stats *out);
 

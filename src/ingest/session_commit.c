@@ -40,7 +40,8 @@ static int add_range_locked(struct session *s, u64 number)
 }
 
 int session_add_sealed_locked(struct session *s,
-			      const struct container_sealed *sealed)
+			      const struct container_sealed *sealed,
+			      u64 ref_saved_bytes)
 {
 	struct counters *c = s->depot->counters;
 	struct catalog_container *row;
@@ -181,21 +182,36 @@ static int fill_runs(const struct index_changes *ch, u64 session,
 	return 0;
 }
 
-/* They are not published after all; they go when the session ends. */
+/*
+ * They are not published after all. Those that were sealed meanwhile may refer
+ * to them and stay behind them; if there is no memory for that, nothing of this
+ * session may be published any more.
+ */
 static void give_back(struct session *s, const struct catalog_container *rows,
 		      u32 nr)
 {
 	struct catalog_container *p;
 
 	pthread_mutex_lock(&s->lock);
-	/* Without memory they are left to the next reclaim. */
 	p = mem_realloc(s->sealed, (s->nr_sealed + nr) * sizeof(*p));
 	if (p) {
-		memcpy(p + s->nr_sealed, rows, nr * sizeof(*p));
+		memmove(p + nr, p, s->nr_sealed * sizeof(*p));
+		memcpy(p, rows, nr * sizeof(*p));
 		s->sealed = p;
 		s->nr_sealed += nr;
 		s->cap_sealed = s->nr_sealed;
+	} else {
+		/* Left to the next reclaim. */
+		session_fail_locked(s, -AKIN_E_nomem, NULL);
 	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Whether they are published is not known: what refers to them must not be. */
+static void give_up(struct session *s, int err, const struct akin_diag *diag)
+{
+	pthread_mutex_lock(&s->lock);
+	session_fail_locked(s, err, diag);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -203,8 +219,8 @@ static void give_back(struct session *s, const struct catalog_container *rows,
  * Everything sealed so far becomes part of the catalog: by a checkpoint, or,
  * with @snap, by the commit. *unsure_ret: it failed, but may have happened.
  */
-static int publish(struct session *s, const struct snapshot *snap,
-		   bool *unsure_ret, struct akin_diag *diag)
+static int publish_locked(struct session *s, const struct snapshot *snap,
+			  bool *unsure_ret, struct akin_diag *diag)
 {
 	struct catalog_delta delta = { 0 };
 	struct catalog_container *rows = NULL;
@@ -245,10 +261,23 @@ out:
 		index_unflush(s->depot->index, &ch);
 		if (delta.nr_containers)
 			give_back(s, rows, delta.nr_containers);
+	} else if (err) {
+		give_up(s, err, diag);
 	}
 	index_changes_release(&ch);
 	mem_free(rows);
 	mem_free(runs);
+	return err;
+}
+
+static int publish(struct session *s, const struct snapshot *snap,
+		   bool *unsure_ret, struct akin_diag *diag)
+{
+	int err;
+
+	pthread_mutex_lock(&s->publish_lock);
+	err = publish_locked(s, snap, unsure_ret, diag);
+	pthread_mutex_unlock(&s->publish_lock);
 	return err;
 }
 

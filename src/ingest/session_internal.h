@@ -12,10 +12,12 @@
 #include "ingest/dryset.h"
 #include "ingest/lane.h"
 #include "ingest/session.h"
+#include "ingest/session_refs.h"
 
 struct open_container {
 	struct session_container pub;
 	struct work seal_work;
+	u64 ref_saved_bytes;	/* guarded by the session's lock */
 };
 
 /* A group between its stream and its container. */
@@ -24,6 +26,8 @@ struct job {
 	struct session_container *sc;
 	struct group_header g;
 	u8 *raw;
+	struct nearset near;
+	struct refgate *gate;	/* shared */
 };
 
 /* A free buffer is its own list entry. */
@@ -37,8 +41,13 @@ struct session {
 	struct catalog_session info;
 	struct workers *sealer;		/* one thread */
 	size_t buffer_bytes;
+	u8 delta_depth;
+	struct ref_memory *refs;
 	struct lane_set lanes;
 
+	/* Held while something is published, its I/O included: what is sealed
+	 * later may refer to it and must not be named earlier. Taken first. */
+	pthread_mutex_t publish_lock;
 	pthread_mutex_t number_lock;	/* taken before @lock, if both */
 	u64 next_number;
 	u32 nr_numbers;
@@ -63,25 +72,29 @@ struct session {
 	int err;
 	struct akin_diag diag;
 	bool begun, ended;
-};
 
 	/* session_touch.c */
 	pthread_mutex_t touch_lock;	/* the innermost */
 	struct numset touched;		/* containers of others */
 	bool touch_failed;		/* there may be more */
 	u64 view;
+};
 
-void session_fail_locked(struct session *s, int err,
 /* For the catalog's checkpoint and commit; @s is borrowed. */
 struct catalog_reviver session_reviver(struct session *s);
 
 
+void session_fail_locked(struct session *s, int err,
 			 const struct akin_diag *diag);
 int session_error_locked(struct session *s, struct akin_diag *diag);
 /* Remove a container's file that the catalog does not name: best effort. */
 void session_drop_file(struct session *s, u64 number);
 /* File a sealed container; 0 or nomem. */
 int session_add_sealed_locked(struct session *s,
-			      const struct container_sealed *sealed);
+			      const struct container_sealed *sealed,
+			      u64 ref_saved_bytes);
+/* A group of @sc was stored against references. */
+void session_count_refs(struct session_container *sc, u32 raw_len,
+			u64 saved_bytes);
 
 #endif

@@ -402,6 +402,25 @@ static int open_parts(struct backup *b, const struct session_options *sopt,
 	return err;
 }
 
+static_assert(AKIN_DELTA_DEPTH_MAX == SESSION_DELTA_DEPTH_MAX,
+	      "what is offered must be what is done");
+
+static int choose_depth(struct akin_pool *p,
+			const struct akin_backup_options *opt,
+			struct session_options *sopt, struct akin_diag *diag)
+{
+	if (opt->delta_depth < AKIN_DELTA_NONE ||
+	    opt->delta_depth > AKIN_DELTA_DEPTH_MAX)
+		return diag_set(diag, -AKIN_E_usage,
+				"delta depth: from 0 to %d",
+				AKIN_DELTA_DEPTH_MAX);
+	if (!opt->delta_depth)
+		sopt->delta_depth = p->super.delta_depth;
+	else if (opt->delta_depth > 0)
+		sopt->delta_depth = (u8)opt->delta_depth;
+	return 0;
+}
+
 int backup_begin(struct backup *b, struct akin_pool *p,
 		 const struct akin_backup_options *opt,
 		 const char *const *paths, u32 nr_paths,
@@ -421,8 +440,12 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 				"for reading only");
 	store_session_info(opt->host, opt->command ? opt->command : "backup",
 			   &sopt.info);
+	err = choose_depth(p, opt, &sopt, diag);
+	if (err)
+		return err;
 	sopt.lock = store_lock_session;
 	sopt.lock_ctx = p;
+	sopt.view = p->view;
 	sopt.memory_bytes = store_take_stream_memory(p);
 	err = fill_snapshot(b, paths, nr_paths, &sopt.info, diag);
 	if (!err)
@@ -430,7 +453,6 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 				sopt.info.paths_key, diag);
 	if (!err)
 		err = catalog_reap_sessions(p->catalog, store_session_ended,
-	sopt.view = p->view;
 					    p, &nr_reaped, diag);
 	/* What others have stored since the pool was opened is matched too. */
 	if (!err)

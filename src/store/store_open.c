@@ -334,6 +334,7 @@ void akin_pool_get_info(struct akin_pool *p, struct akin_pool_info *out)
 	out->chunk_avg = p->super.chunk_avg;
 	out->chunk_max = p->super.chunk_max;
 	codec_print(&codec, out->compression);
+	out->delta_depth = p->super.delta_depth;
 	snprintf(out->hash, sizeof(out->hash), "%s",
 		 hasher_name(p->depot.data_hasher));
 	snprintf(out->hash_kernel, sizeof(out->hash_kernel), "%s",

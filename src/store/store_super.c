@@ -68,6 +68,14 @@ static int choose(const struct akin_init_options *opt, struct super *s,
 	if (s->container_bytes < MiB || s->container_bytes > 64 * MiB)
 		return diag_set(diag, -AKIN_E_usage, "container size: from 1 "
 				"MiB to 64 MiB");
+	if (opt->delta_depth < AKIN_DELTA_NONE ||
+	    opt->delta_depth > AKIN_DELTA_DEPTH_MAX)
+		return diag_set(diag, -AKIN_E_usage,
+				"delta depth: from 0 to %d",
+				AKIN_DELTA_DEPTH_MAX);
+	s->delta_depth = (u8)(opt->delta_depth == AKIN_DELTA_NONE ? 0 :
+			      opt->delta_depth ? opt->delta_depth :
+						 AKIN_DELTA_DEPTH_DEFAULT);
 	s->chunk_method = params.method;
 	s->chunk_min = params.min;
 	s->chunk_avg = params.avg;

@@ -1,0 +1,813 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing groups against references: which places are gathered, which of them
+ * become references, when a stream goes without, and what is left of it all
+ * when something is missing. Neighbours are made by hand here.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "testlib.h"
+
+#include "base/mem.h"
+#include "container/container_reader.h"
+#include "ingest/nearset.h"
+#include "ingest/packer.h"
+#include "ingest/refgate.h"
+#include "ingest/refset.h"
+#include "simpool.h"
+#include "store/store.h"
+
+/* Sets ---------------------------------------------------------------------*/
+
+static void add(struct refset *rs, u64 container, u32 entry, u32 nr)
+{
+	struct group_ref run = { container, entry, nr };
+
+	assert_int_equal(refset_add(rs, &run), 0);
+}
+
+static void expect_runs(const struct refset *rs, const struct group_ref *want,
+			u32 nr)
+{
+	u32 i;
+
+	assert_int_equal(rs->nr, nr);
+	for (i = 0; i < nr; i++) {
+		assert_int_equal(rs->refs[i].container, want[i].container);
+		assert_int_equal(rs->refs[i].entry, want[i].entry);
+		assert_int_equal(rs->refs[i].nr, want[i].nr);
+	}
+}
+
+static void test_set_merges(void **state)
+{
+	static const struct group_ref want[] = {
+		{ 5, 10, 11 }, { 4, 12, 2 }, { 5, 2, 4 }, { 5, 8, 2 },
+	};
+	struct refset rs = { 0 };
+
+	add(&rs, 5, 10, 4);
+	add(&rs, 5, 12, 4);	/* overlaps its end */
+	add(&rs, 5, 11, 2);	/* lies within */
+	add(&rs, 4, 12, 2);	/* elsewhere */
+	add(&rs, 5, 2, 4);
+	add(&rs, 5, 16, 2);	/* lengthens the first */
+	add(&rs, 5, 8, 13);	/* fills gaps around it */
+	expect_runs(&rs, want, 4);
+	assert_true(refset_has(&rs, 5, 20) && refset_has(&rs, 5, 5));
+	assert_false(refset_has(&rs, 5, 21) || refset_has(&rs, 5, 6) ||
+		     refset_has(&rs, 4, 11));
+	refset_reset(&rs);
+	assert_int_equal(rs.nr, 0);
+	refset_release(&rs);
+}
+
+/* Whatever is thrown at it: no entry twice, within limits, nothing lost. */
+static void test_set_random(void **state)
+{
+	static u8 model[4][CONTAINER_MAX_ENTRIES + 64];
+	struct refset rs = { 0 };
+	struct rng r = { 9 };
+	struct group_ref run;
+	u32 i, k, seen;
+
+	for (i = 0; i < 200; i++) {
+		run.container = rng_below(&r, 4);
+		run.entry = (u32)rng_below(&r, 100);
+		run.nr = (u32)rng_below(&r, 8);
+		assert_int_equal(refset_add(&rs, &run), 0);
+		if (run.container)
+			memset(&model[run.container][run.entry], 1, run.nr);
+	}
+	seen = 0;
+	for (i = 0; i < rs.nr; i++) {
+		for (k = 0; k < rs.refs[i].nr; k++) {
+			assert_int_equal(model[rs.refs[i].container]
+					      [rs.refs[i].entry + k], 1);
+			model[rs.refs[i].container][rs.refs[i].entry + k] = 2;
+			seen++;
+		}
+	}
+	assert_true(seen > 150);
+	for (i = 0; i < 4; i++)
+		assert_null(memchr(model[i], 1, sizeof(model[i])));
+	refset_release(&rs);
+}
+
+static void test_set_limits(void **state)
+{
+	struct refset rs = { 0 };
+	struct group_ref far = { 7, CONTAINER_MAX_ENTRIES - 2, UINT32_MAX };
+	struct group_ref beyond = { 7, UINT32_MAX, 4 };
+	u32 i;
+
+	assert_int_equal(refset_add(&rs, &far), 0);
+	assert_int_equal(rs.refs[0].nr, 2);
+	assert_int_equal(refset_add(&rs, &beyond), 0);
+	assert_int_equal(rs.nr, 1);
+	for (i = 0; i < 2 * GROUP_MAX_REFS; i++)
+		add(&rs, 8, 3 * i, 1);
+	assert_int_equal(rs.nr, GROUP_MAX_REFS);
+	add(&rs, 8, 1, 1);	/* continues one that is there */
+	assert_true(refset_has(&rs, 8, 1));
+	refset_release(&rs);
+	mem_fail_after(1);
+	assert_int_equal(refset_add(&rs, &far), -AKIN_E_nomem);
+	mem_fail_after(0);
+	refset_release(&rs);
+}
+
+static void test_near_ranks(void **state)
+{
+	static const struct near_place want[] = {
+		{ 5, 10, 0 }, { 5, 11, 0 }, { 4, 3, 2 }, { 5, 12, 1 },
+		{ 5, 13, 2 },
+	};
+	struct group_ref runs[2] = { { 5, 10, 2 }, { 4, 3, 1 } };
+	struct nearset ns = { 0 }, taken;
+	u32 i;
+
+	assert_int_equal(nearset_add(&ns, runs, 2, 6), 0);
+	runs[0] = (struct group_ref){ 5, 11, 3 };
+	/* Not below, and none at all. */
+	runs[1] = (struct group_ref){ 6, 0, 1 };
+	assert_int_equal(nearset_add(&ns, runs, 2, 6), 0);
+	runs[1].container = 0;
+	assert_int_equal(nearset_add(&ns, runs + 1, 1, 6), 0);
+	assert_int_equal(ns.nr, ARRAY_SIZE(want));
+	for (i = 0; i < ns.nr; i++) {
+		assert_int_equal(ns.places[i].container, want[i].container);
+		assert_int_equal(ns.places[i].entry, want[i].entry);
+		assert_int_equal(ns.places[i].rank, want[i].rank);
+	}
+	taken = nearset_take(&ns);
+	assert_true(taken.nr == 5 && ns.nr == 0 && !ns.places);
+	nearset_release(&taken);
+
+	/* Limits: of a chunk, of a container, of a group, of memory. */
+	runs[0] = (struct group_ref){ 5, CONTAINER_MAX_ENTRIES - 2, UINT32_MAX };
+	assert_int_equal(nearset_add(&ns, runs, 1, 6), 0);
+	assert_int_equal(ns.nr, 2);
+	for (i = 0; i < 100; i++) {
+		runs[0] = (struct group_ref){ 5, 100 * i, UINT32_MAX };
+		assert_int_equal(nearset_add(&ns, runs, 1, 6), 0);
+		assert_int_equal(ns.nr, min_u64(2 + 32 * (i + 1),
+						NEARSET_MAX));
+	}
+	nearset_release(&ns);
+	mem_fail_after(1);
+	assert_int_equal(nearset_add(&ns, runs, 1, 6), -AKIN_E_nomem);
+	mem_fail_after(0);
+	nearset_release(&ns);
+}
+
+/* Gates --------------------------------------------------------------------*/
+
+static void test_gate_gains(void **state)
+{
+	struct refgate *rg = refgate_new();
+	int i, trials = 0;
+
+	for (i = 0; i < 64; i++) {
+		switch (refgate_plan(rg)) {
+		case REF_TRIAL:
+			trials++;
+			assert_true(refgate_judge(rg, 1000, 300, 600));
+			break;
+		case REF_GO:
+			assert_false(refgate_doubts(rg, 1000, 300));
+			assert_true(refgate_judge(rg, 1000, 300, 0));
+			break;
+		default:
+			fail();
+		}
+	}
+	assert_int_equal(trials, 4);
+	assert_int_equal(refgate_plain_estimate(rg, 5000), 3000);
+	/* A group that does not resemble anything is known by its size. */
+	assert_true(refgate_doubts(rg, 1000, 590));
+	assert_false(refgate_judge(rg, 1000, 590, 600));
+	assert_true(refgate_judge(rg, 1000, 582, 600));
+	refgate_drop(rg);
+}
+
+/* Groups until the next trial. */
+static int rest_of(struct refgate *rg)
+{
+	int n = 0;
+
+	while (refgate_plan(rg) == REF_REST)
+		n++;
+	return n;
+}
+
+static void test_gate_rests(void **state)
+{
+	static const int want[] = { 8, 16, 32, 64, 64 };
+	struct refgate *rg = refgate_new(), *shared = refgate_share(rg);
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		assert_int_not_equal(refgate_plan(rg), REF_REST);
+		assert_false(refgate_rests(rg));
+		assert_false(refgate_judge(rg, 1000, 700, 700));
+	}
+	assert_true(refgate_rests(rg));
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		assert_int_equal(rest_of(rg), want[i]);
+		/* rest_of() has taken the plan of a trial. */
+		refgate_lost(rg);
+	}
+	assert_int_equal(rest_of(rg), 64);
+	/* A gain ends it at once. */
+	assert_true(refgate_judge(rg, 1000, 100, 700));
+	assert_int_not_equal(refgate_plan(rg), REF_REST);
+	refgate_drop(rg);
+	assert_int_not_equal(refgate_plan(shared), REF_REST);
+	refgate_drop(shared);
+	refgate_drop(NULL);
+}
+
+/* Pools --------------------------------------------------------------------*/
+
+#define CHUNK 4096
+#define PER_GROUP 32	/* 128 KiB */
+
+struct world {
+	struct simpool sp;
+	struct akin_pool *p;
+	struct session *s;
+	struct packer pk;
+};
+
+static void begin(struct world *w, u8 depth)
+{
+	struct session_options opt = { .lock = store_lock_session,
+				       .delta_depth = depth };
+	struct akin_diag d = { 0 };
+
+	opt.lock_ctx = w->p;
+	assert_int_equal(session_begin(&w->p->depot, w->p->catalog, &opt,
+				       &w->s, &d), 0);
+	w->p->reserve_session = session_number(w->s);
+	assert_int_equal(packer_init(&w->pk, w->s, CONTAINER_DATA, &d), 0);
+}
+
+static int finish(struct world *w, struct akin_diag *d)
+{
+	int err, err2;
+
+	err = packer_close(&w->pk, d);
+	packer_release(&w->pk);
+	err2 = session_end(w->s, true, d);
+	store_unlock_session(w->p, session_number(w->s));
+	session_free(w->s);
+	w->s = NULL;
+	return err ? err : err2;
+}
+
+static void end(struct world *w)
+{
+	struct akin_diag d = { 0 };
+
+	if (finish(w, &d))
+		fail_msg("%s", d.text);
+}
+
+static void world_init(struct world *w)
+{
+	struct akin_diag d = { 0 };
+
+	memset(w, 0, sizeof(*w));
+	assert_int_equal(simpool_init(&w->sp, &d), 0);
+	assert_int_equal(simpool_open(&w->sp, false, &w->p, &d), 0);
+}
+
+static void world_release(struct world *w)
+{
+	akin_pool_close(w->p);
+	simpool_free(&w->sp);
+}
+
+/* Chunk @i as version @version has it: random, but for some bytes as ever. */
+static void make_chunk(u32 i, u32 version, u8 data[CHUNK])
+{
+	struct rng common = { 1000 + i }, own = { version * 100000 + i };
+	u32 k;
+
+	rng_fill(&common, data, CHUNK);
+	for (k = 0; version && k < 8; k++)
+		data[rng_below(&own, CHUNK)] ^= 1 + (u8)rng_below(&own, 255);
+}
+
+static int try_put(struct world *w, u32 i, u32 version,
+		   const struct group_ref *near, u32 nr, struct place *at,
+		   struct akin_diag *d)
+{
+	u8 data[CHUNK];
+	struct fp fp;
+
+	make_chunk(i, version, data);
+	hasher_one(w->pk.kind == CONTAINER_METADATA ?
+			   w->p->depot.meta_hasher : w->p->depot.data_hasher,
+		   data, CHUNK, &fp);
+	return packer_add(&w->pk, &fp, data, CHUNK, NULL, near, nr, at, d);
+}
+
+static struct place put(struct world *w, u32 i, u32 version,
+			const struct group_ref *near, u32 nr)
+{
+	struct akin_diag d = { 0 };
+	struct place at = { 0 };
+
+	if (try_put(w, i, version, near, nr, &at, &d))
+		fail_msg("%s", d.text);
+	return at;
+}
+
+/* A session of @nr chunks, each near the same one in @base (0: none). */
+static u64 store_version(struct world *w, u8 depth, u32 version, u32 nr,
+			 u64 base)
+{
+	struct group_ref near = { base, 0, 1 };
+	struct place at = { 0 };
+	u32 i;
+
+	begin(w, depth);
+	for (i = 0; i < nr; i++) {
+		near.entry = i;
+		at = put(w, i, version, &near, base != 0);
+		assert_int_equal(at.entry, i);
+	}
+	end(w);
+	return at.container;
+}
+
+/* Group @index of a container; release with group_header_release. */
+static struct group_header header_of(struct world *w, u64 container, u32 index)
+{
+	struct container_reader *r;
+	struct container_group g;
+	struct group_header h;
+	struct akin_diag d = { 0 };
+
+	if (dircache_get(w->p->depot.dirs, container, &r, &d))
+		fail_msg("%s", d.text);
+	if (container_read_group(r, index, &g, &d))
+		fail_msg("%s", d.text);
+	assert_int_equal(container_directory(r)->groups[index].depth,
+			 g.header.depth);
+	dircache_put(w->p->depot.dirs, container);
+	h = g.header;
+	memset(&g.header, 0, sizeof(g.header));
+	container_group_release(&g);
+	return h;
+}
+
+static void expect_refs(struct world *w, u64 container, u32 index, u8 depth,
+			const struct group_ref *want, u32 nr)
+{
+	struct group_header h = header_of(w, container, index);
+	u32 i, entries = 0;
+
+	assert_int_equal(h.depth, depth);
+	assert_int_equal(h.nr_refs, nr);
+	for (i = 0; i < nr; i++) {
+		assert_int_equal(h.refs[i].container, want[i].container);
+		assert_int_equal(h.refs[i].entry, want[i].entry);
+		assert_int_equal(h.refs[i].nr, want[i].nr);
+		entries += want[i].nr;
+	}
+	assert_int_equal(h.ref_raw_len, entries * CHUNK);
+	if (nr)
+		assert_in_range(h.stored_len, 1, h.raw_len / 4);
+	group_header_release(&h);
+}
+
+static void expect_bases(struct world *w, u64 container, const u64 *want,
+			 u32 nr)
+{
+	const struct directory *dir;
+	struct container_reader *r;
+	struct akin_diag d = { 0 };
+	u32 i;
+
+	assert_int_equal(dircache_get(w->p->depot.dirs, container, &r, &d), 0);
+	dir = container_directory(r);
+	assert_int_equal(dir->nr_bases, nr);
+	for (i = 0; i < nr; i++)
+		assert_int_equal(dir->bases[i], want[i]);
+	dircache_put(w->p->depot.dirs, container);
+}
+
+/* All chunks of a container that holds chunks 0, 1, 2... of @version. */
+static void expect_content(struct world *w, u64 container, u32 version)
+{
+	const struct group_data *g;
+	const struct directory *dir;
+	struct container_reader *r;
+	struct akin_diag d = { 0 };
+	u8 want[CHUNK];
+	u32 i;
+
+	assert_int_equal(dircache_get(w->p->depot.dirs, container, &r, &d), 0);
+	dir = container_directory(r);
+	for (i = 0; i < dir->nr_entries; i++) {
+		if (groupcache_get(w->p->depot.groups, &w->p->dec, container,
+				   dir->entries[i].group, &g, &d))
+			fail_msg("%s", d.text);
+		make_chunk(i, version, want);
+		assert_memory_equal(g->raw + dir->entries[i].raw_off, want,
+				    CHUNK);
+		groupcache_put(w->p->depot.groups, g);
+	}
+	dircache_put(w->p->depot.dirs, container);
+}
+
+static void test_refers_to_neighbours(void **state)
+{
+	struct session_stats st;
+	struct group_ref want;
+	struct world w;
+	struct akin_diag d = { 0 };
+	u64 a, b;
+	u32 i;
+
+	world_init(&w);
+	a = store_version(&w, 2, 0, 2 * PER_GROUP, 0);
+	expect_bases(&w, a, NULL, 0);
+	begin(&w, 2);
+	for (i = 0; i < 2 * PER_GROUP; i++) {
+		want = (struct group_ref){ a, i, 1 };
+		b = put(&w, i, 1, &want, 1).container;
+	}
+	assert_int_equal(packer_close(&w.pk, &d), 0);
+	do {
+		session_get_stats(w.s, &st);
+	} while (st.nr_containers < 1);
+	assert_int_equal(st.ref_groups, 2);
+	assert_int_equal(st.ref_raw_bytes, 2 * PER_GROUP * CHUNK);
+	/* Random bytes do not shrink by themselves. */
+	assert_in_range(st.ref_saved_bytes, PER_GROUP * CHUNK * 3 / 2,
+			2 * PER_GROUP * CHUNK);
+	end(&w);
+	want = (struct group_ref){ a, 0, PER_GROUP };
+	expect_refs(&w, b, 0, 1, &want, 1);
+	want.entry = PER_GROUP;
+	expect_refs(&w, b, 1, 1, &want, 1);
+	expect_bases(&w, b, &a, 1);
+	expect_content(&w, b, 1);
+	world_release(&w);
+}
+
+/* Twelve versions, each near the one before, for every limit. */
+static void test_depth_limits(void **state)
+{
+	struct group_ref want;
+	u64 at[13], base;
+	struct world w;
+	u8 limit;
+	u32 v;
+
+	for (limit = 0; limit <= SESSION_DELTA_DEPTH_MAX; limit++) {
+		world_init(&w);
+		at[0] = 0;
+		for (v = 1; v <= 12; v++) {
+			at[v] = store_version(&w, limit, v, PER_GROUP,
+					      at[v - 1]);
+			if (limit == 0 || v == 1) {
+				expect_refs(&w, at[v], 0, 0, NULL, 0);
+				continue;
+			}
+			/* Too deep: what the one before was made from. */
+			base = v - 1 <= limit ? at[v - 1] : at[limit];
+			want = (struct group_ref){ base, 0, PER_GROUP };
+			expect_refs(&w, at[v], 0,
+				    (u8)min_u64(v - 1, limit), &want, 1);
+			expect_bases(&w, at[v], &base, 1);
+		}
+		for (v = 1; v <= 12; v++)
+			expect_content(&w, at[v], v);
+		world_release(&w);
+	}
+}
+
+/* One chunk is replaced by its own part of its group's origins. */
+static void test_redirects_in_proportion(void **state)
+{
+	struct group_ref near, want;
+	struct world w;
+	u64 a, b, c;
+	u32 i, lo, hi;
+
+	world_init(&w);
+	a = store_version(&w, 1, 0, PER_GROUP, 0);
+	b = store_version(&w, 1, 1, PER_GROUP, a);
+	for (i = 0; i < PER_GROUP; i += 31) {
+		begin(&w, 1);
+		near = (struct group_ref){ b, i, 1 };
+		c = put(&w, i, 2 + i, &near, 1).container;
+		end(&w);
+		lo = i ? i - 1 : 0;
+		hi = i + 2 < PER_GROUP ? i + 2 : PER_GROUP;
+		want = (struct group_ref){ a, lo, hi - lo };
+		expect_refs(&w, c, 0, 1, &want, 1);
+	}
+	/* Written under a higher limit: two steps down. */
+	c = store_version(&w, 4, 3, PER_GROUP, b);
+	want = (struct group_ref){ b, 0, PER_GROUP };
+	expect_refs(&w, c, 0, 2, &want, 1);
+	c = store_version(&w, 1, 4, PER_GROUP, c);
+	want = (struct group_ref){ a, 0, PER_GROUP };
+	expect_refs(&w, c, 0, 1, &want, 1);
+	world_release(&w);
+}
+
+/* Twice the group's size, the best of every chunk first. */
+static void test_bounds(void **state)
+{
+	struct group_ref near, want[4];
+	struct world w;
+	u64 a, c;
+	u32 i;
+
+	world_init(&w);
+	a = store_version(&w, 2, 0, 8 * PER_GROUP, 0);
+	begin(&w, 2);
+	for (i = 0; i < 4; i++) {
+		near = (struct group_ref){ a, 64 * i, 1000 };
+		want[i] = (struct group_ref){ a, 64 * i, 16 };
+		c = put(&w, 64 * i, 1, &near, 1).container;
+	}
+	end(&w);
+	expect_refs(&w, c, 0, 1, want, 4);
+	world_release(&w);
+}
+
+static void test_many_groups(void **state)
+{
+	struct group_ref near[24], want[24];
+	struct world w;
+	u64 a, c;
+	u32 i;
+
+	world_init(&w);
+	a = store_version(&w, 2, 0, 24 * PER_GROUP / 4, 0);
+	begin(&w, 2);
+	for (i = 0; i < 24; i++)
+		want[i] = near[i] = (struct group_ref){ a, i * PER_GROUP / 4,
+							1 };
+	/* Four of them lie in one group: six groups in all. */
+	c = put(&w, 0, 1, near, 24).container;
+	end(&w);
+	expect_refs(&w, c, 0, 1, want, 24);
+
+	/* 24 groups of one chunk each: the first 16 are used. */
+	for (i = 0; i < 24; i++) {
+		begin(&w, 2);
+		near[i].container = put(&w, i, 50, NULL, 0).container;
+		near[i].entry = 0;
+		end(&w);
+	}
+	begin(&w, 2);
+	c = put(&w, 0, 51, near, 24).container;
+	end(&w);
+	expect_refs(&w, c, 0, 1, near, 16);
+	world_release(&w);
+}
+
+static void wait_sealed(struct session *s, u64 nr)
+{
+	struct session_stats st;
+
+	do {
+		usleep(1000);
+		session_get_stats(s, &st);
+	} while (st.nr_containers < nr);
+}
+
+static void swap(struct packer *a, struct packer *b)
+{
+	struct packer t = *a;
+
+	*a = *b;
+	*b = t;
+}
+
+/* What is open, or sealed by another and not yet published, is no base. */
+static void test_only_what_stays(void **state)
+{
+	struct packer other;
+	struct group_ref near;
+	struct akin_diag d = { 0 };
+	struct session *first;
+	struct world w;
+	u64 a, b, c;
+	u32 i;
+
+	world_init(&w);
+	begin(&w, 2);
+	first = w.s;
+	a = put(&w, 0, 0, NULL, 0).container;
+	near = (struct group_ref){ a, 0, 1 };
+	/* Into its own container, from another one, before it is sealed. */
+	put(&w, 1, 0, &near, 1);
+	assert_int_equal(packer_init(&other, w.s, CONTAINER_DATA, &d), 0);
+	swap(&w.pk, &other);
+	b = put(&w, 0, 1, &near, 1).container;
+	assert_true(b > a);
+	assert_int_equal(packer_close(&w.pk, &d), 0);
+	swap(&w.pk, &other);
+	assert_int_equal(packer_close(&w.pk, &d), 0);
+	wait_sealed(w.s, 2);
+	/* Now it is. A smaller number may not refer to a larger one. */
+	c = put(&w, 0, 2, &near, 1).container;
+	assert_int_equal(packer_close(&w.pk, &d), 0);
+	wait_sealed(w.s, 3);
+	expect_refs(&w, a, 0, 0, NULL, 0);
+	expect_refs(&w, b, 0, 0, NULL, 0);
+	expect_refs(&w, c, 0, 1, &near, 1);
+
+	/* A session besides it: only once the catalog names it. */
+	packer_release(&other);
+	other = w.pk;
+	memset(&w.pk, 0, sizeof(w.pk));
+	for (i = 0; i < 2; i++) {
+		begin(&w, 2);
+		b = put(&w, 0, 3 + i, &near, 1).container;
+		end(&w);
+		expect_refs(&w, b, 0, (u8)i, &near, i);
+		w.p->reserve_session = session_number(first);
+		if (session_checkpoint(first, &d))
+			fail_msg("%s", d.text);
+	}
+	w.s = first;
+	w.pk = other;
+	end(&w);
+	world_release(&w);
+}
+
+/* Bases that are gone, damaged, of another kind, or never were. */
+static void test_bad_bases(void **state)
+{
+	char name[FORMAT_NAME_MAX];
+	struct group_ref near, want[2];
+	struct akin_diag d = { 0 };
+	struct place at;
+	struct world w;
+	u64 a, b, c;
+
+	world_init(&w);
+	a = store_version(&w, 2, 0, PER_GROUP, 0);
+	b = store_version(&w, 2, 50, PER_GROUP, 0);
+	at = (struct place){ a, 10 };
+	assert_int_equal(depot_damage_add(&w.p->depot.damage, &at, NULL), 0);
+	c = store_version(&w, 2, 1, PER_GROUP, a);
+	want[0] = (struct group_ref){ a, 0, 10 };
+	want[1] = (struct group_ref){ a, 11, 21 };
+	expect_refs(&w, c, 0, 1, want, 2);
+
+	/* Known to nobody; behind its end; in metadata. */
+	begin(&w, 2);
+	near = (struct group_ref){ a + 1000, 0, 4 };
+	put(&w, 0, 2, &near, 1);
+	near = (struct group_ref){ b, PER_GROUP, 4 };
+	c = put(&w, 1, 2, &near, 1).container;
+	end(&w);
+	expect_refs(&w, c, 0, 0, NULL, 0);
+	begin(&w, 2);
+	w.pk.kind = CONTAINER_METADATA;
+	near = (struct group_ref){ b, 0, 4 };
+	c = put(&w, 0, 3, &near, 1).container;
+	end(&w);
+	expect_refs(&w, c, 0, 0, NULL, 0);
+
+	/* A flipped bit in the base; then no base at all. */
+	format_container_name(b, 0, name);
+	simdisk_flip_bit(w.sp.data, name, 5000, 3);
+	c = store_version(&w, 2, 51, PER_GROUP, b);
+	expect_refs(&w, c, 0, 0, NULL, 0);
+	expect_content(&w, c, 51);
+	assert_int_equal(disk_unlink(w.p->data, name, &d), 0);
+	dircache_forget(w.p->depot.dirs, b);
+	c = store_version(&w, 2, 52, PER_GROUP, b);
+	expect_refs(&w, c, 0, 0, NULL, 0);
+	expect_content(&w, c, 52);
+	world_release(&w);
+}
+
+/* Metadata is compressed against metadata. */
+static void test_metadata(void **state)
+{
+	struct group_ref near;
+	struct world w;
+	u64 a, b;
+
+	world_init(&w);
+	begin(&w, 2);
+	w.pk.kind = CONTAINER_METADATA;
+	a = put(&w, 0, 0, NULL, 0).container;
+	end(&w);
+	begin(&w, 2);
+	w.pk.kind = CONTAINER_METADATA;
+	near = (struct group_ref){ a, 0, 1 };
+	b = put(&w, 0, 1, &near, 1).container;
+	end(&w);
+	expect_refs(&w, b, 0, 1, &near, 1);
+	world_release(&w);
+}
+
+/* Neighbours that resemble nothing: after a while nobody reads them. */
+static void test_rests_on_noise(void **state)
+{
+	struct group_ref near;
+	struct world w;
+	u32 i;
+	u64 a;
+
+	world_init(&w);
+	a = store_version(&w, 2, 0, PER_GROUP, 0);
+	begin(&w, 2);
+	assert_true(packer_wants_near(&w.pk));
+	for (i = 0; i < 8 * PER_GROUP; i++) {
+		near = (struct group_ref){ a, i % PER_GROUP, 1 };
+		put(&w, 100 + i, 7, &near, 1);
+	}
+	/* Some groups may still be on their way. */
+	for (i = 0; packer_wants_near(&w.pk); i++) {
+		assert_true(i < 5000);
+		usleep(1000);
+	}
+	end(&w);
+	begin(&w, 0);
+	assert_false(packer_wants_near(&w.pk));
+	end(&w);
+	world_release(&w);
+}
+
+/* No allocation whose failure costs more than an error, or references. */
+static void test_fail_nth_allocation(void **state)
+{
+	struct group_ref near;
+	struct akin_diag d;
+	struct place at;
+	struct world w;
+	u64 a, n, nr_failed = 0;
+	int err, err2;
+	u32 i;
+
+	world_init(&w);
+	a = store_version(&w, 1, 0, PER_GROUP, 0);
+	a = store_version(&w, 1, 1, PER_GROUP, a);
+	for (n = 1; n < 400; n += n < 100 ? 1 : 7) {
+		memset(&d, 0, sizeof(d));
+		begin(&w, 1);
+		mem_fail_after(n);
+		for (i = 0, err = 0; !err && i < PER_GROUP; i++) {
+			near = (struct group_ref){ a, i, 1 };
+			err = try_put(&w, i, 10 + (u32)n, &near, 1, &at, &d);
+		}
+		if (!err)
+			err = packer_close(&w.pk, &d);
+		mem_fail_after(0);
+		if (err) {
+			nr_failed++;
+			assert_int_equal(err, -AKIN_E_nomem);
+			assert_true(d.text[0] != 0);
+		}
+		memset(&d, 0, sizeof(d));
+		err2 = finish(&w, &d);
+		if (!err && !err2)
+			expect_content(&w, at.container, 10 + (u32)n);
+		if (err2)
+			assert_int_equal(err2, -AKIN_E_nomem);
+	}
+	assert_true(nr_failed > 3);
+	world_release(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_set_merges),
+		cmocka_unit_test(test_set_random),
+		cmocka_unit_test(test_set_limits),
+		cmocka_unit_test(test_near_ranks),
+		cmocka_unit_test(test_gate_gains),
+		cmocka_unit_test(test_gate_rests),
+		cmocka_unit_test(test_refers_to_neighbours),
+		cmocka_unit_test(test_depth_limits),
+		cmocka_unit_test(test_redirects_in_proportion),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_only_what_stays),
+		cmocka_unit_test(test_bad_bases),
+		cmocka_unit_test(test_metadata),
+		cmocka_unit_test(test_rests_on_noise),
+		cmocka_unit_test(test_fail_nth_allocation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
