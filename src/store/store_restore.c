@@ -91,6 +91,7 @@ static void report(struct restore *r, bool force)
 		return;
 	r->next_report_ns = now + 200 * 1000 * 1000;
 	r->result.total.elapsed_ns = now - r->start_ns;
+	r->result.total.bytes_read = restore_bytes_read(r) - r->read_before;
 	r->opt->progress(r->opt->ctx, &r->result.total);
 }
 

@@ -38,8 +38,12 @@ struct restore {
 
 	u64 nr_failed;		/* entries that could not be restored */
 	u64 start_ns, next_report_ns;
+	u64 read_before;	/* of groups, when it began */
 	struct akin_restore_result result;
 };
+
+/* Bytes of groups that the pool's readers have read so far. */
+u64 restore_bytes_read(struct restore *r);
 
 /* Everything below (or the file) @n goes to r->target. */
 int restore_run(struct restore *r, const struct node *n,

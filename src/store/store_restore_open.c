@@ -94,6 +94,14 @@ static int run(struct restore *r, const struct snapshot *s,
 	return err;
 }
 
+u64 restore_bytes_read(struct restore *r)
+{
+	struct groupcache_stats st;
+
+	groupcache_get_stats(r->p->depot.groups, &st);
+	return st.read_bytes;
+}
+
 int akin_restore(struct akin_pool *p, const struct akin_restore_options *opt,
 		 struct akin_restore_result *out, struct akin_diag *diag)
 {
@@ -103,6 +111,7 @@ int akin_restore(struct akin_pool *p, const struct akin_restore_options *opt,
 
 	memset(out, 0, sizeof(*out));
 	r.start_ns = clock_ns();
+	r.read_before = restore_bytes_read(&r);
 	if (!opt->target || !*opt->target)
 		return diag_set(diag, -AKIN_E_usage, "no target directory");
 	err = collect(opt->includes, opt->nr_includes, &r.includes, diag);
@@ -123,6 +132,7 @@ int akin_restore(struct akin_pool *p, const struct akin_restore_options *opt,
 	pattern_set_free(r.excludes);
 	snapshot_release(&s);
 	r.result.total.elapsed_ns = clock_ns() - r.start_ns;
+	r.result.total.bytes_read = restore_bytes_read(&r) - r.read_before;
 	r.result.total.current = NULL;
 	*out = r.result;
 	ignore_result(diag_said(diag, err));
