@@ -48,6 +48,7 @@ static void fill_options(struct cli *c, struct akin_backup_options *opt)
 	opt->force = a->force;
 	opt->read_special = a->read_special;
 	opt->dry_run = a->dry_run;
+	opt->compression = a->compression;
 	opt->delta_depth = cli_delta_depth(a);
 	opt->limit_read = a->limit_read;
 	opt->limit_write = a->limit_write;

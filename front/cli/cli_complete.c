@@ -9,7 +9,7 @@
 
 #include "cli_doc.h"
 
-#define CODECS "none lz4 zstd zstd:1 zstd:3 zstd:9 zstd:19"
+#define CODECS "none lz4 zstd:1 zstd:3 zstd:9 zstd:19 gzip lzjb"
 #define HEAD "Made from the table of commands; do not edit."
 
 static bool has(const struct cli_option *o, int command)

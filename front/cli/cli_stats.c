@@ -69,6 +69,50 @@ static void print_pool(const struct akin_stats *s)
 	       cli_size_text(s->data_free, a), cli_size_text(s->data_total, b));
 }
 
+static int print_codec_json(void *ctx, const struct akin_codec_stats *s)
+{
+	struct cli *c = ctx;
+	struct cli_json *j = &c->json;
+
+	cli_json_begin(j, "codec_stats");
+	cli_json_text(j, "codec", s->codec);
+	cli_json_bool(j, "metadata", s->metadata);
+	cli_json_uint(j, "groups", s->groups);
+	cli_json_uint(j, "groups_by_reference", s->groups_by_reference);
+	cli_json_uint(j, "bytes_raw", s->bytes_raw);
+	cli_json_uint(j, "bytes_stored", s->bytes_stored);
+	cli_json_end(j, stdout);
+	return cli_output_error(c);
+}
+
+static int print_codec(void *ctx, const struct akin_codec_stats *s)
+{
+	char a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT], d[CLI_UNIT_TEXT];
+
+	printf("%-15s %-8s %10llu %10s %10s %8s\n",
+	       s->metadata ? "metadata" : "data", s->codec,
+	       (unsigned long long)s->groups, cli_size_text(s->bytes_raw, a),
+	       cli_size_text(s->bytes_stored, b),
+	       cli_ratio_text(s->bytes_raw, s->bytes_stored, d));
+	return cli_output_error(ctx);
+}
+
+static int codec_stats(struct cli *c)
+{
+	uint64_t unreadable = 0;
+	int err;
+
+	if (!c->args.json)
+		printf("\n%-15s %-8s %10s %10s %10s %8s\n", "", "codec",
+		       "groups", "raw", "stored", "ratio");
+	err = akin_stats_codecs(c->pool, c->args.json ? print_codec_json :
+				print_codec, c, &unreadable, &c->diag);
+	if (!err && unreadable && !c->args.json)
+		printf("%-24s %10llu  ('akin check' says more)\n",
+		       "unreadable containers", (unsigned long long)unreadable);
+	return err;
+}
+
 static int pool_stats(struct cli *c)
 {
 	struct akin_stats s = { 0 };
@@ -81,7 +125,7 @@ static int pool_stats(struct cli *c)
 		print_pool_json(c, &s);
 	else
 		print_pool(&s);
-	return 0;
+	return c->args.by_codec ? codec_stats(c) : 0;
 }
 
 static void print_snapshot_json(struct cli *c, const struct akin_snapshot *s)
@@ -166,6 +210,9 @@ int cli_cmd_stats(struct cli *c)
 	uint32_t i;
 	int err;
 
+	if (c->args.by_codec && c->args.operands.nr)
+		return cli_fail(&c->diag, -AKIN_E_usage, "--by-codec is about "
+				"the whole pool, not about snapshots");
 	err = cli_open(c, true);
 	if (!err && !c->args.operands.nr)
 		return pool_stats(c);

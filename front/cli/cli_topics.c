@@ -72,6 +72,24 @@ const struct cli_topic cli_topics[] = {
 	"so nothing below it can be taken back. In a pattern file empty lines and\n"
 	"lines that begin with '#' are skipped.\n", NULL },
 
+	{ "compression", "COMPRESSION", "codecs, their levels, and what they are for",
+	"CODEC of --compression is one of\n"
+	"\n"
+	"    none         nothing is compressed\n"
+	"    lz4          the fastest both ways\n"
+	"    zstd[:1-19]  far smaller; level 1, which a pool has unless told\n"
+	"                 otherwise, is quick; zstd alone means zstd:3\n"
+	"    gzip[:1-9]   DEFLATE; gzip alone means gzip:6\n"
+	"    lzjb         the first codec of ZFS, to the bit\n"
+	"\n"
+	"The last two are there to compare with ZFS; zstd is better at anything.\n"
+	"Groups of chunks (128 KiB) are compressed, and only those that shrink by\n"
+	"an eighth stay so: decoding the others would not pay.\n"
+	"\n"
+	"A pool's codec is chosen by 'akin init'; 'akin backup --compression' is\n"
+	"for what one run adds. A pool may hold any mixture, and what is stored\n"
+	"already is never compressed again.\n", NULL },
+
 	{ "sizes", "SIZES", "how sizes and rates are written",
 	"In options K, M, G, T (and KiB, MiB...) are powers of 1024; KB, MB, GB,\n"
 	"TB are powers of 1000; a number alone counts bytes; 1.5G is fine. A rate\n"

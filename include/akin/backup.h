@@ -43,6 +43,7 @@ struct akin_backup_options {
 	bool force;			/* read everything */
 	bool read_special;		/* contents of devices and FIFOs */
 	bool dry_run;			/* read and look up; store nothing */
+	const char *compression;	/* NULL: the pool's; see pool.h */
 	int delta_depth;		/* 0: the pool's; else see pool.h */
 	uint64_t limit_read;		/* bytes a second; 0: none */
 	uint64_t limit_write;

@@ -90,6 +90,26 @@ struct akin_stats {
 AKIN_API int akin_stats(struct akin_pool *p, struct akin_stats *out,
 			struct akin_diag *diag);
 
+/* The groups of one kind of containers that one codec made. */
+struct akin_codec_stats {
+	const char *codec;	/* "zstd"; "none" for what was stored raw */
+	bool metadata;		/* recipes and directories, not data */
+	uint64_t groups;
+	uint64_t groups_by_reference;	/* of them, against other groups */
+	uint64_t bytes_raw;
+	uint64_t bytes_stored;	/* with the groups' heads */
+};
+/*
+ * Data first; codecs without groups are left out. Reads the directory of every
+ * container, one at a time: some 1 % of the pool. A container whose directory
+ * cannot be read is counted in *unreadable_ret (may be NULL) and left out.
+ */
+AKIN_API int akin_stats_codecs(struct akin_pool *p,
+			       int (*fn)(void *ctx,
+					 const struct akin_codec_stats *s),
+			       void *ctx, uint64_t *unreadable_ret,
+			       struct akin_diag *diag);
+
 #ifdef __cplusplus
 }
 #endif

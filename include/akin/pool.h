@@ -36,7 +36,8 @@ struct akin_init_options {
 	const char *data_dir;	/* NULL: path/data */
 	uint32_t chunk_size;	/* average bytes, a power of two; 0: 8192 */
 	bool chunk_fixed;	/* fixed blocks instead of content-defined */
-	const char *compression;	/* NULL: "zstd:1" */
+	/* none, lz4, zstd[:1-19], gzip[:1-9], lzjb; NULL: "zstd:1" */
+	const char *compression;
 	const char *hash;	/* NULL: "blake3" */
 	uint32_t container_bytes;	/* 0: 8 MiB; 1 to 64 MiB */
 	/* Longest chain of references between compressed groups, 1 to

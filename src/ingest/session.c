@@ -89,6 +89,7 @@ int session_begin(struct depot *d, struct catalog *c,
 	s->view = opt->view;
 	pthread_cond_init(&s->changed, NULL);
 	s->max_jobs = 2 * workers_nr(d->workers) + 1;
+	s->codec = opt->codec ? *opt->codec : depot_codec(d);
 	s->buffer_bytes = codec_bound(session_max_group(s));
 	s->checkpoint_ns = clock_ns();
 	s->delta_depth = (u8)min_u64(opt->delta_depth,

@@ -36,6 +36,7 @@ struct session_options {
 	/* The kernel lock that says the session lives; see catalog. */
 	int (*lock)(void *ctx, u64 number, u64 txn, struct akin_diag *diag);
 	void *lock_ctx;
+	const struct codec_choice *codec;	/* NULL: the pool's */
 	/* For all streams together: batches, open groups and containers.
 	 * 0: no bound. */
 	size_t memory_bytes;

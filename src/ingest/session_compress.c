@@ -103,6 +103,7 @@ static int compress(struct attempt *a, bool *keep_ret, struct akin_diag *diag)
 	int err = 0;
 
 	*keep_ret = false;
+	codec_ctx_choose(a->dec->codec, &j->sc->session->codec);
 	if (j->near.nr && j->g.raw_len <= GROUP_MAX_DELTA_RAW &&
 	    codec_has_ref(a->dec->codec))
 		plan = refgate_plan(j->gate);

@@ -40,6 +40,7 @@ struct session {
 	struct catalog *catalog;
 	struct catalog_session info;
 	struct workers *sealer;		/* one thread */
+	struct codec_choice codec;
 	size_t buffer_bytes;
 	u8 delta_depth;
 	struct ref_memory *refs;

@@ -427,6 +427,7 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 		 struct akin_diag *diag)
 {
 	struct session_options sopt = { 0 };
+	struct codec_choice codec;
 	u32 nr_reaped;
 	int err;
 
@@ -438,6 +439,12 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	if (p->read_only)
 		return diag_set(diag, -AKIN_E_readonly, "the pool was opened "
 				"for reading only");
+	if (opt->compression) {
+		err = codec_parse(opt->compression, &codec, diag);
+		if (err)
+			return err;
+		sopt.codec = &codec;
+	}
 	store_session_info(opt->host, opt->command ? opt->command : "backup",
 			   &sopt.info);
 	err = choose_depth(p, opt, &sopt, diag);
