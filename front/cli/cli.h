@@ -35,6 +35,12 @@ int cli_cmd_find(struct cli *c);
 int cli_cmd_diff(struct cli *c);
 int cli_cmd_cat(struct cli *c);
 int cli_cmd_restore(struct cli *c);
+int cli_cmd_forget(struct cli *c);
+int cli_cmd_undelete(struct cli *c);
+int cli_cmd_policy(struct cli *c);
+int cli_cmd_tag(struct cli *c);
+int cli_cmd_protect(struct cli *c);
+int cli_cmd_unprotect(struct cli *c);
 int cli_cmd_check(struct cli *c);
 int cli_cmd_stats(struct cli *c);
 int cli_cmd_inspect(struct cli *c);
@@ -64,6 +70,9 @@ struct cli_name {
 };
 int cli_resolve(struct cli *c, const char *word, struct cli_name *out);
 void cli_name_release(struct cli_name *n);
+
+/* The rules of --keep-...; tags are borrowed from c->args. */
+int cli_policy(struct cli *c, struct akin_policy *out);
 
 /* Callbacks of struct cli for the options of operations. */
 void cli_on_progress(void *ctx, const struct akin_progress *p);

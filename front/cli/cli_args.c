@@ -74,6 +74,9 @@ static const char *set_value(void *at, const struct cli_option *o,
 	case CLI_COUNT:
 		return cli_parse_count(value, MAX_COUNT, at) ?
 		       "a number up to 1024" : NULL;
+	case CLI_KEEP:
+		return cli_parse_count(value, UINT32_MAX, at) ||
+		       *(unsigned *)at == 0 ? "a number from 1" : NULL;
 	case CLI_CHOICE:
 		if (!is_choice(o->choices, value))
 			return o->choices;
@@ -112,6 +115,10 @@ void cli_args_release(struct cli_args *args)
 	cli_list_release(&args->snapshots);
 	cli_list_release(&args->paths);
 	cli_list_release(&args->includes);
+	cli_list_release(&args->keep_tags);
+	cli_list_release(&args->add_tags);
+	cli_list_release(&args->remove_tags);
+	cli_list_release(&args->set_tags);
 	cli_list_release(&args->operands);
 	cli_list_free_all(&args->owned);
 }

@@ -13,8 +13,7 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"unless --meta-dir or --data-dir put them elsewhere; POOL then remembers\n"
 	"where they are. A directory that is not empty is refused.\n"
 	"\n"
-	"What is chosen here stays for the life of the pool, but for the\n"
-	"compression, which each backup may choose for what it adds.\n",
+	"What is chosen here stays for the life of the pool.\n",
 	{ { "akin init /mnt/backup", "Make a pool; both parts below /mnt/backup." },
 	  { "akin init --meta-dir /ssd/akin --data-dir /hdd/akin /srv/pool",
 	    "Metadata on a fast disk, data on a big one. From now on the pool is "
@@ -61,8 +60,6 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	    "Back up a list of paths from another program." },
 	  { "akin backup --read-special --limit-read 50M /dev/vg0/root-snap",
 	    "Store the contents of a device, gently." },
-	  { "akin backup --compression zstd:12 /srv/archive",
-	    "Compress what is new harder than the pool usually does." },
 	  { "akin backup --dry-run --verbose /home",
 	    "Read and look up everything, store nothing." } },
 	0, CLI_ANY, CLI_COMPLETE_FILE },
@@ -72,7 +69,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	{ "-p POOL snapshots [OPTION]..." },
 	"ADDED is what the backup added to the pool, compressed; SIZE is what a\n"
 	"restore gives back. A '!' behind the time marks a snapshot of which some\n"
-	"files could not be read.\n",
+	"files could not be read, a 'P' one that is protected. With --forgotten, a\n"
+	"'-' marks one whose space was reclaimed: it cannot be undeleted.\n",
 	{ { "akin snapshots", "List them all." },
 	  { "akin snapshots --host db1 --tag nightly",
 	    "Only those of one host with one tag." },
@@ -158,6 +156,93 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	    "See what making /srv equal to the snapshot would do." } },
 	1, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
 
+[CLI_FORGET] = {
+	"forget", "take snapshots off the list, by name or by policy",
+	{ "-p POOL forget [OPTION]... SNAP...",
+	  "-p POOL forget [OPTION]... --keep-WHAT N...",
+	  "-p POOL forget [OPTION]..." },
+	"With SNAP just these. With rules, or without anything the rules that\n"
+	"'akin policy' has stored, every series is judged by itself: a series is\n"
+	"the snapshots of one host and one set of paths. What no rule keeps is\n"
+	"forgotten; --dry-run shows for each snapshot which rule keeps it.\n"
+	"\n"
+	"A policy never takes the last snapshot of a series, and never one that is\n"
+	"protected. Hours, days and so on are those of the time zone in TZ;\n"
+	"periods without snapshots do not count, so a machine that was away loses\n"
+	"nothing. With --host, --tag and --path only snapshots that match are\n"
+	"judged, and the others stay.\n"
+	"\n"
+	"Nothing is deleted yet: space is returned when the pool is reclaimed, and\n"
+	"until then 'akin undelete' takes it all back. It works on a full disk.\n",
+	{ { "akin forget --keep-last 3 --keep-daily 7 --keep-monthly 12 --dry-run",
+	    "See what these rules would keep, and why." },
+	  { "akin forget", "As the policy of the pool says; for a timer." },
+	  { "akin forget --host db1 --tag hourly --keep-within 2d",
+	    "Only the hourly ones of one host: those of the last two days stay." },
+	  { "akin forget 1a2b3c4d", "One, whatever the policy says." },
+	  { "akin forget --keep-daily 7 --json", "For a program." } },
+	0, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
+
+[CLI_UNDELETE] = {
+	"undelete", "put forgotten snapshots back on the list",
+	{ "-p POOL undelete SNAP..." },
+	"SNAP names a forgotten snapshot; 'akin snapshots' can list those, too.\n"
+	"That works until space has been reclaimed since it was forgotten; then\n"
+	"its data may be gone, and the listing says so.\n",
+	{ { "akin undelete 1a2b3c4d", "Have it back on the list." },
+	  { "akin undelete latest", "The newest of the forgotten ones." } },
+	1, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
+
+[CLI_POLICY] = {
+	"policy", "show, set or clear the rules that forget goes by",
+	{ "-p POOL policy [show]", "-p POOL policy set --keep-WHAT N...",
+	  "-p POOL policy clear" },
+	"The rules are stored in the pool; 'akin forget' without any uses them.\n"
+	"'set' replaces them all. Nothing is forgotten by this command.\n",
+	{ { "akin policy set --keep-daily 7 --keep-weekly 5 --keep-monthly 12",
+	    "A usual one: a week by days, a month by weeks, a year by months." },
+	  { "akin policy", "Which is it?" },
+	  { "akin policy clear", "None any more." } },
+	0, 1, CLI_COMPLETE_NONE },
+
+[CLI_TAG] = {
+	"tag", "change the tags of snapshots",
+	{ "-p POOL tag [--add T]... [--remove T]... SNAP...",
+	  "-p POOL tag --set T... SNAP..." },
+	"Tags choose snapshots, name them (tag:T), and a policy can keep what has\n"
+	"one. A tag may be any text without a ':'.\n",
+	{ { "akin tag latest --add before-upgrade", "Mark the newest snapshot." },
+	  { "akin tag tag:before-upgrade --remove before-upgrade",
+	    "Unmark it." },
+	  { "akin tag 1a2b3c4d --set monthly --set db", "These, and no others." } },
+	1, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
+
+[CLI_PROTECT] = {
+	"protect", "keep snapshots from being forgotten",
+	{ "-p POOL protect [--until DATE] SNAP..." },
+	"A protected snapshot is not forgotten, neither by a policy nor by name,\n"
+	"until 'akin unprotect' or, with --until, the date. A date alone means\n"
+	"0 o'clock on that day, local time.\n"
+	"\n"
+	"A clock that is wrong ends no protection: the pool also keeps account of\n"
+	"the time that has certainly passed (by the kernel's clock while a machine\n"
+	"runs, and at most a week across each restart), and --until ends when\n"
+	"both have come to the date. For a machine that is seldom on, that may be\n"
+	"late; then lift it by hand. A protection can be made longer\n"
+	"at any time, but shorter only by lifting it first.\n",
+	{ { "akin protect latest", "Until it is lifted." },
+	  { "akin protect --until 2027-01-31 tag:audit", "Until a date." },
+	  { "akin protect --until 90d 1a2b3c4d", "For three months or so." } },
+	1, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
+
+[CLI_UNPROTECT] = {
+	"unprotect", "let protected snapshots be forgotten again",
+	{ "-p POOL unprotect SNAP..." },
+	"Also before the date that it was protected until. What is not protected\n"
+	"stays so.\n",
+	{ { "akin unprotect 1a2b3c4d", "Lift it." } },
+	1, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
+
 [CLI_CHECK] = {
 	"check", "look for damage in a pool",
 	{ "-p POOL check [--read-data[=N%|=SIZE]] [OPTION]..." },
@@ -181,13 +266,9 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"stats", "show what a pool, or a snapshot, holds and takes",
 	{ "-p POOL stats [SNAP...]" },
 	"Without SNAP: the pool, every byte of it accounted for. With SNAP: what\n"
-	"these snapshots hold and what their backups added.\n"
-	"\n"
-	"With --by-codec, how far each codec has shrunk the groups it was let at,\n"
-	"data and metadata apart. 'none' is what would not shrink by an eighth.\n",
+	"these snapshots hold and what their backups added.\n",
 	{ { "akin stats", "How much is stored in how much." },
 	  { "akin stats latest", "What the last backup found and added." },
-	  { "akin stats --by-codec", "How well does it compress, and what does?" },
 	  { "akin stats --json", "For a monitor." } },
 	0, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
 

@@ -36,6 +36,13 @@ static void print_json(struct cli *c, const struct akin_snapshot *s)
 	cli_json_uint(j, "chunks_new", s->chunks_new);
 	cli_json_uint(j, "warnings", s->warnings);
 	cli_json_seconds(j, "seconds", s->duration_ns);
+	cli_json_bool(j, "protected", s->is_protected);
+	if (s->has_until)
+		cli_json_time(j, "protected_until", s->until_sec, 0);
+	if (s->is_forgotten) {
+		cli_json_time(j, "forgotten", s->forgotten_sec, 0);
+		cli_json_bool(j, "may_undelete", s->may_undelete);
+	}
 	cli_json_end(j, stdout);
 }
 
@@ -53,8 +60,9 @@ static void print_row(struct cli *c, const struct akin_snapshot *s)
 	struct cli_str *t = &c->text;
 	uint32_t i;
 
-	printf("%.8s  %s%c", s->id, cli_time_text(s->time_sec, time),
-	       s->partial ? '!' : ' ');
+	printf("%.8s  %s%c%c", s->id, cli_time_text(s->time_sec, time),
+	       s->partial ? '!' : ' ', s->is_protected ? 'P' :
+	       s->is_forgotten && !s->may_undelete ? '-' : ' ');
 	cli_str_reset(t);
 	cli_quote(t, s->host, strlen(s->host));
 	print_padded(t, 12);
@@ -87,7 +95,7 @@ static int on_snapshot(void *ctx, const struct akin_snapshot *s)
 		print_json(c, s);
 	} else {
 		if (!r->nr && !c->args.quiet)
-			printf("%-8s  %-19s   %-12s  %9s  %9s  %-10s  %s\n",
+			printf("%-8s  %-19s    %-12s  %9s  %9s  %-10s  %s\n",
 			       "ID", "TIME", "HOST", "SIZE", "ADDED", "TAGS",
 			       "PATHS");
 		print_row(c, s);
@@ -102,6 +110,7 @@ int cli_cmd_snapshots(struct cli *c)
 	struct rows r = { .c = c };
 	int err;
 
+	filter.forgotten = c->args.forgotten;
 	err = cli_open(c, true);
 	if (!err)
 		err = akin_snapshot_each(c->pool, &filter, on_snapshot, &r,
@@ -109,7 +118,8 @@ int cli_cmd_snapshots(struct cli *c)
 	if (!err && !r.nr && !c->args.quiet && !c->args.json)
 		cli_term_message(CLI_NOTE, 0, NULL, filter.host ||
 				 filter.nr_tags || filter.nr_paths ?
-				 "no snapshot matches" : "no snapshots yet",
-				 NULL);
+				 "no snapshot matches" : filter.forgotten ?
+				 "no snapshot is forgotten" :
+				 "no snapshots yet", NULL);
 	return err;
 }

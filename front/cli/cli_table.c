@@ -15,7 +15,10 @@
 #define AT(field) offsetof(struct cli_args, field)
 #define B(command) CLI_BIT(CLI_##command)
 /* Commands that name a snapshot. */
-#define NAMING (B(LS) | B(FIND) | B(DIFF) | B(CAT) | B(RESTORE) | B(STATS))
+#define NAMING (B(LS) | B(FIND) | B(DIFF) | B(CAT) | B(RESTORE) | B(STATS) | \
+		B(FORGET) | B(UNDELETE) | B(TAG) | B(PROTECT) | B(UNPROTECT))
+/* Commands that speak of a policy. */
+#define KEEPING (B(FORGET) | B(POLICY))
 
 /* Parameters of calculations. Text: their sizes go beyond 64 bits, and
  * tools/capacity reads them. */
@@ -98,9 +101,6 @@ const struct cli_option cli_options[] = {
 	  "read every file, also those that look unchanged" },
 	{ "read-special", 0, CLI_FLAG, NULL, B(BACKUP), AT(read_special),
 	  "store the contents of named devices and FIFOs, not the nodes" },
-	{ "compression", 0, CLI_STRING, "CODEC", B(BACKUP), AT(compression),
-	  "compress what this backup adds with CODEC, not as the pool does",
-	  .complete = CLI_COMPLETE_CODEC },
 	{ "delta-depth", 0, CLI_CHOICE, "N", B(BACKUP), AT(delta_depth),
 	  "compress against similar stored data in chains of at most N, 0 to "
 	  "8, instead of what the pool says",
@@ -120,21 +120,21 @@ const struct cli_option cli_options[] = {
 	  "only snapshots with the tag T; repeated: with all of them" },
 	{ "host", 0, CLI_STRING, "H", B(SNAPSHOTS) | NAMING, AT(host),
 	  "only snapshots of the host H" },
-	{ "path", 0, CLI_LIST, "PATH", B(SNAPSHOTS), AT(paths),
+	{ "path", 0, CLI_LIST, "PATH", B(SNAPSHOTS) | B(FORGET), AT(paths),
 	  "only snapshots of exactly PATH; repeated: of exactly these",
 	  .complete = CLI_COMPLETE_DIR },
 	{ "snapshot", 's', CLI_LIST, "SNAP", B(FIND), AT(snapshots),
 	  "search SNAP instead of every snapshot; may be repeated",
 	  .complete = CLI_COMPLETE_SNAPSHOT },
 
+	{ "forgotten", 0, CLI_FLAG, NULL, B(SNAPSHOTS), AT(forgotten),
+	  "list those that were forgotten instead" },
+
 	/* Looking into them ---------------------------------------------- */
 	{ "long", 'l', CLI_FLAG, NULL, B(LS) | B(FIND), AT(long_format),
 	  "print mode, owner, group, size and time as well" },
 	{ "one-level", '1', CLI_FLAG, NULL, B(LS), AT(one_level),
 	  "list a directory's own entries, not what is below them" },
-	{ "by-codec", 0, CLI_FLAG, NULL, B(STATS), AT(by_codec),
-	  "also say what each codec made of how much; reads the directory of "
-	  "every container" },
 
 	/* restore -------------------------------------------------------- */
 	{ "target", 't', CLI_STRING, "DIR", B(RESTORE), AT(target),
@@ -152,8 +152,43 @@ const struct cli_option cli_options[] = {
 	  "remove from DIR what the snapshot does not have" },
 	{ "verify", 0, CLI_FLAG, NULL, B(RESTORE), AT(verify),
 	  "read everything back afterwards and compare" },
-	{ "dry-run", 'n', CLI_FLAG, NULL, B(BACKUP) | B(RESTORE), AT(dry_run),
+	{ "dry-run", 'n', CLI_FLAG, NULL, B(BACKUP) | B(RESTORE) |
+	  B(FORGET), AT(dry_run),
 	  "say what would happen; write nothing" },
+
+	/* forget, policy -------------------------------------------------- */
+	{ "keep-last", 0, CLI_KEEP, "N", KEEPING, AT(keep_last),
+	  "keep the N newest", .line_only = true },
+	{ "keep-hourly", 0, CLI_KEEP, "N", KEEPING, AT(keep_hourly),
+	  "keep the newest of each of the N newest hours that have any",
+	  .line_only = true },
+	{ "keep-daily", 0, CLI_KEEP, "N", KEEPING, AT(keep_daily),
+	  "the same with days, from midnight in the time zone of TZ",
+	  .line_only = true },
+	{ "keep-weekly", 0, CLI_KEEP, "N", KEEPING, AT(keep_weekly),
+	  "the same with weeks, from Monday", .line_only = true },
+	{ "keep-monthly", 0, CLI_KEEP, "N", KEEPING, AT(keep_monthly),
+	  "the same with months", .line_only = true },
+	{ "keep-yearly", 0, CLI_KEEP, "N", KEEPING, AT(keep_yearly),
+	  "the same with years", .line_only = true },
+	{ "keep-within", 0, CLI_STRING, "TIME", KEEPING, AT(keep_within),
+	  "keep all that are not older than TIME, such as 30d or 1y6m, counted "
+	  "back from the newest", .line_only = true },
+	{ "keep-tag", 0, CLI_LIST, "T", KEEPING, AT(keep_tags),
+	  "keep those with the tag T; repeated: with one of them",
+	  .line_only = true },
+
+	/* tag, protect ----------------------------------------------------- */
+	{ "add", 0, CLI_LIST, "T", B(TAG), AT(add_tags),
+	  "add the tag T; may be repeated", .line_only = true },
+	{ "remove", 0, CLI_LIST, "T", B(TAG), AT(remove_tags),
+	  "take the tag T away; may be repeated", .line_only = true },
+	{ "set", 0, CLI_LIST, "T", B(TAG), AT(set_tags),
+	  "have the tag T and no others; repeated: these and no others",
+	  .line_only = true },
+	{ "until", 0, CLI_STRING, "DATE", B(PROTECT), AT(until),
+	  "only until DATE: 2027-01-31, '2027-01-31 12:00', or 30d from now",
+	  .line_only = true },
 
 	/* check ---------------------------------------------------------- */
 	{ "read-data", 0, CLI_SHARE, "N%|SIZE", B(CHECK), AT(read_data),

@@ -13,8 +13,9 @@
 
 enum cli_command {
 	CLI_INIT, CLI_BACKUP, CLI_SNAPSHOTS, CLI_LS, CLI_FIND, CLI_DIFF,
-	CLI_CAT, CLI_RESTORE, CLI_CHECK, CLI_STATS, CLI_INSPECT, CLI_CAPACITY,
-	CLI_VERSION, CLI_HELP,
+	CLI_CAT, CLI_RESTORE, CLI_FORGET, CLI_UNDELETE, CLI_POLICY, CLI_TAG,
+	CLI_PROTECT, CLI_UNPROTECT, CLI_CHECK, CLI_STATS, CLI_INSPECT,
+	CLI_CAPACITY, CLI_VERSION, CLI_HELP,
 	CLI_NR_COMMANDS
 };
 
@@ -43,8 +44,14 @@ struct cli_args {
 	/* the others */
 	struct cli_list snapshots, paths, includes;
 	const char *target, *overwrite;
-	bool long_format, one_level, delete_extra, verify, by_codec;
+	bool long_format, one_level, delete_extra, verify;
 	struct cli_share read_data;
+	/* forget, policy, tag, protect */
+	unsigned keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly;
+	unsigned keep_yearly;
+	const char *keep_within, *until;
+	struct cli_list keep_tags, add_tags, remove_tags, set_tags;
+	bool forgotten;
 	/* capacity; the index is an enum cap_param */
 	const char *capacity[CLI_NR_CAPACITY];
 	bool explain;
@@ -60,6 +67,7 @@ enum cli_kind {
 	CLI_LIST,		/* may be repeated */
 	CLI_CHOICE,		/* one of @choices */
 	CLI_SIZE, CLI_RATE, CLI_COUNT,
+	CLI_KEEP,		/* a number from 1 */
 	CLI_SHARE,		/* the value is optional */
 };
 
@@ -92,7 +100,7 @@ struct cli_example {
 };
 
 #define CLI_MAX_SYNOPSES 5
-#define CLI_MAX_EXAMPLES 8
+#define CLI_MAX_EXAMPLES 7
 #define CLI_ANY UINT32_MAX
 
 struct cli_command_info {

@@ -3,7 +3,9 @@
  * Sizes, rates, durations and times; see cli_units.h.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -163,6 +165,63 @@ const char *cli_time_text(int64_t sec, char out[CLI_UNIT_TEXT])
 		return out;
 	snprintf(out, CLI_UNIT_TEXT, "@%lld", (long long)sec);
 	return out;
+}
+
+/* "@-12" */
+static int parse_seconds(const char *s, int64_t *out)
+{
+	char *end;
+	long long v;
+
+	if (!isdigit((unsigned char)s[*s == '-']))
+		return -1;
+	errno = 0;
+	v = strtoll(s, &end, 10);
+	if (errno || *end)
+		return -1;
+	*out = v;
+	return 0;
+}
+
+static int parse_date(const char *s, struct tm *tm)
+{
+	static const char *const formats[] = {
+		"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S",
+		"%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S",
+	};
+	const char *end;
+	size_t i;
+
+	/* strptime() is generous with blanks and signs. */
+	if (strspn(s, "0123456789") != 4 || strstr(s, "  "))
+		return -1;
+	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		memset(tm, 0, sizeof(*tm));
+		end = strptime(s, formats[i], tm);
+		if (end && !*end)
+			return 0;
+	}
+	return -1;
+}
+
+int cli_parse_time(const char *s, int64_t *out)
+{
+	struct tm tm, back;
+	time_t t;
+
+	if (*s == '@')
+		return parse_seconds(s + 1, out);
+	if (parse_date(s, &tm))
+		return -1;
+	tm.tm_isdst = -1;
+	back = tm;
+	t = mktime(&back);
+	/* February 30 and hours that clocks skip are none. */
+	if (back.tm_mday != tm.tm_mday || back.tm_hour != tm.tm_hour ||
+	    back.tm_min != tm.tm_min)
+		return -1;
+	*out = t;
+	return 0;
 }
 
 bool cli_time_iso(int64_t sec, uint32_t nsec, char out[CLI_TIME_ISO])

@@ -41,6 +41,12 @@ const char *cli_duration_text(uint64_t ns, char out[CLI_UNIT_TEXT]);
  */
 const char *cli_time_text(int64_t sec, char out[CLI_UNIT_TEXT]);
 
+/*
+ * Local time, "2027-01-31", "2027-01-31 12:00", "2027-01-31T12:00:30", or
+ * "@SECONDS"; -1 if it is none, or no such date.
+ */
+int cli_parse_time(const char *s, int64_t *out);
+
 #define CLI_TIME_ISO 40
 /* "2024-05-01T12:34:56.123456789Z"; false where there is no such text. */
 bool cli_time_iso(int64_t sec, uint32_t nsec, char out[CLI_TIME_ISO]);

@@ -10,6 +10,7 @@
 #include "akin/gc.h"
 #include "akin/pool.h"
 #include "akin/restore.h"
+#include "akin/retention.h"
 #include "akin/snapshot.h"
 
 #endif

@@ -33,6 +33,13 @@ struct akin_snapshot {
 	uint64_t bytes_read, chunks, chunks_new, bytes_new;
 	uint64_t bytes_stored, bytes_meta;	/* files its run added */
 	uint64_t duration_ns, warnings;
+	/* akin/retention.h: */
+	bool is_protected;
+	bool has_until;		/* protected only until @until_sec */
+	int64_t until_sec;
+	bool is_forgotten;
+	bool may_undelete;
+	int64_t forgotten_sec;
 };
 
 struct akin_snapshot_filter {
@@ -41,6 +48,7 @@ struct akin_snapshot_filter {
 	uint32_t nr_tags;
 	const char *const *paths;	/* exactly these; NULL: any */
 	uint32_t nr_paths;
+	bool forgotten;		/* those, instead of those that are listed */
 };
 
 /* Oldest first. A non-zero return of @fn ends the walk and is returned. */

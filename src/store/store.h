@@ -10,6 +10,7 @@
 
 #include "akin/akin.h"
 #include "catalog/catalog.h"
+#include "catalog/catalog_retention.h"
 #include "depot/depot.h"
 #include "os/counters_file.h"
 
@@ -24,11 +25,11 @@ struct store_budget {
 	size_t window;		/* of a restore, out of groups */
 };
 
-struct akin_pool {
 /* A direct map, so that an index full of what was reclaimed costs no look at
  * the catalog for each miss. */
 #define STORE_GONE 1024
 
+struct akin_pool {
 	char *path;
 	struct disk *meta, *data;
 	struct super super;
@@ -44,12 +45,14 @@ struct akin_pool {
 	struct file *locks;	/* NULL on media that nobody can write */
 	u64 locked_session;	/* whose byte this handle holds, 0: none */
 	u64 txn;		/* transaction this handle has locked */
-	_Atomic u64 runs_txn;	/* the index knows the runs as of then */
 	/* What it may read was not condemned at transaction @view, which came
 	 * after the lock; containers up to view_container had a number then. */
 	u64 view, view_container;
 	_Atomic u64 gone[STORE_GONE];	/* containers known to be gone */
+	_Atomic u64 runs_txn;	/* the index knows the runs as of then */
 	struct decoder dec;	/* of the calling thread */
+	/* Tests set it: what time it is. NULL: what the clocks say. */
+	const struct clock_reading *clock;
 	u64 reserve_session;	/* session that index runs are reserved for */
 	atomic_bool stop;
 };
@@ -118,9 +121,6 @@ int store_counters_open(struct akin_pool *p, struct akin_diag *diag)
 
 /* store_lock.c: kernel locks in the file "locks" of the metadata directory. */
 int store_lock_open(struct akin_pool *p, struct akin_diag *diag) __must_check;
-/* Byte of a session, held for its life; the callback of catalog sessions. */
-int store_lock_session(void *pool, u64 number, u64 txn,
-		       struct akin_diag *diag) __must_check;
 /* Which generation of a container this handle may read; the callback of the
  * directory cache. */
 int store_generation(void *pool, u64 container, u32 *generation_ret,
@@ -134,6 +134,9 @@ int store_locked_below(struct akin_pool *p, u64 txn, u64 *txn_ret,
 /* The one who reclaims: take or leave; -AKIN_E_busy. */
 int store_lock_gc(struct akin_pool *p, bool take, struct akin_diag *diag)
 	__must_check;
+/* Byte of a session, held for its life; the callback of catalog sessions. */
+int store_lock_session(void *pool, u64 number, u64 txn,
+		       struct akin_diag *diag) __must_check;
 void store_unlock_session(struct akin_pool *p, u64 number);
 /* > 0 if nobody holds the session's byte. */
 int store_session_ended(void *pool, u64 number);
@@ -144,12 +147,31 @@ bool store_lives_alone(struct akin_pool *p);
 void store_session_info(const char *host, const char *command,
 			struct catalog_session *out);
 
+/* store_forget.c */
+/*
+ * Write the tombstones that a forget which died did not; then remove what is
+ * left of snapshots that can no longer be undeleted. Best effort.
+ */
+void store_tidy_forgotten(struct akin_pool *p);
+/* For functions of the catalog that ask for the time. */
+static inline const struct clock_reading *store_clock(const struct akin_pool *p)
+{
+	return p->clock;
+}
+
 /* store_super.c */
 int store_super_read(struct disk *d, struct super *out,
 		     struct akin_diag *diag) __must_check;
 
 /* store_snapshot.c */
-void store_snapshot_export(const struct snapshot *s, struct akin_snapshot *out);
+void store_snapshot_export(const struct snapshot *s,
+			   const struct catalog_status *st,
+			   const struct catalog_now *now,
+			   struct akin_snapshot *out);
+/* @f may be NULL; its .forgotten is not looked at. */
+bool store_snapshot_matches(const struct snapshot *s,
+			    const struct catalog_status *st,
+			    const struct akin_snapshot_filter *f);
 void store_hex(const u8 *bytes, size_t n, char *out);
 /* In hex; "" if it is all zeros, which stands for none. */
 void store_id_export(const u8 id[SNAPSHOT_ID_BYTES], char *out);

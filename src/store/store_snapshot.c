@@ -27,7 +27,28 @@ void store_id_export(const u8 id[SNAPSHOT_ID_BYTES], char *out)
 		store_hex(id, sizeof(none), out);
 }
 
-void store_snapshot_export(const struct snapshot *s, struct akin_snapshot *out)
+static void export_status(const struct catalog_status *st,
+			  const struct catalog_now *now,
+			  struct akin_snapshot *out)
+{
+	const struct label *l = st->label;
+
+	if (l) {
+		out->tags = (const char *const *)l->tags;
+		out->nr_tags = l->nr_tags;
+		out->is_protected = catalog_is_protected(l, now);
+		out->has_until = out->is_protected && l->flags & LABEL_UNTIL;
+		out->until_sec = out->has_until ? l->until_sec : 0;
+	}
+	out->is_forgotten = st->forgotten_txn > 0;
+	out->may_undelete = st->may_undelete;
+	out->forgotten_sec = st->forgotten_sec;
+}
+
+void store_snapshot_export(const struct snapshot *s,
+			   const struct catalog_status *st,
+			   const struct catalog_now *now,
+			   struct akin_snapshot *out)
 {
 	const struct snapshot_counts *c = &s->counts;
 
@@ -58,9 +79,10 @@ void store_snapshot_export(const struct snapshot *s, struct akin_snapshot *out)
 	out->bytes_meta = c->bytes_meta;
 	out->duration_ns = c->duration_ns;
 	out->warnings = c->warnings;
+	export_status(st, now, out);
 }
 
-static bool contains(char **list, u32 nr, const char *what)
+static bool contains(const char *const *list, u32 nr, const char *what)
 {
 	u32 i;
 
@@ -71,50 +93,60 @@ static bool contains(char **list, u32 nr, const char *what)
 	return false;
 }
 
-static bool same_paths(const struct snapshot *s, const char *const *paths,
-		       u32 nr)
+static bool same_paths(const char *const *a, u32 nr_a, const char *const *b,
+		       u32 nr_b)
 {
 	u32 i;
 
-	if (s->nr_paths != nr)
+	if (nr_a != nr_b)
 		return false;
-	for (i = 0; i < nr; i++) {
-		if (!contains(s->paths, nr, paths[i]))
+	for (i = 0; i < nr_b; i++) {
+		if (!contains(a, nr_a, b[i]))
 			return false;
 	}
 	return true;
 }
 
-static bool matches(const struct snapshot *s,
-		    const struct akin_snapshot_filter *f)
+bool store_snapshot_matches(const struct snapshot *s,
+			    const struct catalog_status *st,
+			    const struct akin_snapshot_filter *f)
 {
-	u32 i;
+	char *const *tags = st->label ? st->label->tags : s->tags;
+	u32 nr_tags = st->label ? st->label->nr_tags : s->nr_tags, i;
 
 	if (!f)
 		return true;
 	if (f->host && (!s->host || strcmp(s->host, f->host)))
 		return false;
 	for (i = 0; i < f->nr_tags; i++) {
-		if (!contains(s->tags, s->nr_tags, f->tags[i]))
+		if (!contains((const char *const *)tags, nr_tags, f->tags[i]))
 			return false;
 	}
-	return !f->paths || same_paths(s, f->paths, f->nr_paths);
+	return !f->paths || same_paths((const char *const *)s->paths,
+				       s->nr_paths, f->paths, f->nr_paths);
+}
+
+static enum catalog_which which_of(const struct akin_snapshot_filter *f)
+{
+	return f && f->forgotten ? CATALOG_FORGOTTEN : CATALOG_LISTED;
 }
 
 struct each {
 	const struct akin_snapshot_filter *filter;
+	struct catalog_now now;
 	int (*fn)(void *ctx, const struct akin_snapshot *s);
 	void *ctx;
 };
 
-static int each_one(void *ctx, const struct snapshot *s)
+static int each_one(void *ctx, const struct snapshot *s,
+		    const struct catalog_status *st)
 {
 	struct each *e = ctx;
 	struct akin_snapshot out;
 
-	if (!matches(s, e->filter))
+	if (!store_snapshot_matches(s, st, e->filter))
 		return 0;
-	store_snapshot_export(s, &out);
+	store_snapshot_export(s, st, &e->now, &out);
 	return e->fn(e->ctx, &out);
 }
 
@@ -123,10 +155,13 @@ int akin_snapshot_each(struct akin_pool *p,
 		       int (*fn)(void *ctx, const struct akin_snapshot *s),
 		       void *ctx, struct akin_diag *diag)
 {
-	struct each e = { filter, fn, ctx };
+	struct each e = { .filter = filter, .fn = fn, .ctx = ctx };
 	int err;
 
-	err = catalog_each_snapshot(p->catalog, each_one, &e, diag);
+	err = catalog_now(p->catalog, store_clock(p), &e.now, diag);
+	if (!err)
+		err = catalog_each_status(p->catalog, which_of(filter),
+					  each_one, &e, diag);
 	return err < 0 ? diag_said(diag, err) : err;
 }
 
@@ -137,14 +172,17 @@ struct search {
 	u32 nr;
 };
 
-static int search_one(void *ctx, const struct snapshot *s)
+static int search_one(void *ctx, const struct snapshot *s,
+		      const struct catalog_status *st)
 {
+	struct akin_snapshot_filter tagged = { .nr_tags = 1 };
 	struct search *q = ctx;
 	char id[2 * SNAPSHOT_ID_BYTES + 1];
 
-	if (!matches(s, q->filter))
+	tagged.tags = &q->tag;
+	if (!store_snapshot_matches(s, st, q->filter))
 		return 0;
-	if (q->tag && !contains(s->tags, s->nr_tags, q->tag))
+	if (q->tag && !store_snapshot_matches(s, st, &tagged))
 		return 0;
 	store_hex(s->id, sizeof(s->id), id);
 	if (q->id && strncmp(id, q->id, strlen(q->id)))
@@ -173,13 +211,15 @@ int akin_snapshot_find(struct akin_pool *p, const char *name,
 					"of its id, 'latest' or 'tag:T'",
 					name);
 	}
-	err = catalog_each_snapshot(p->catalog, search_one, &q, diag);
+	err = catalog_each_status(p->catalog, which_of(filter), search_one, &q,
+				  diag);
 	if (err)
 		return diag_said(diag, err);
 	if (q.nr == 0) {
-		diag_set(diag, -AKIN_E_snap_unknown, "'%s': no such snapshot",
-			 name);
-		diag_hint(diag, "'akin snapshots' lists them.");
+		diag_set(diag, -AKIN_E_snap_unknown, "'%s': no such %ssnapshot",
+			 name, which_of(filter) ? "forgotten " : "");
+		diag_hint(diag, "'akin snapshots%s' lists them.",
+			  which_of(filter) ? " --forgotten" : "");
 		return -AKIN_E_snap_unknown;
 	}
 	if (q.id && q.nr > 1)
@@ -202,7 +242,8 @@ static int parent_one(void *ctx, const struct snapshot *s)
 	struct parent_search *q = ctx;
 
 	if (s->host && strcmp(s->host, q->host) == 0 &&
-	    same_paths(s, q->paths, q->nr_paths))
+	    same_paths((const char *const *)s->paths, s->nr_paths, q->paths,
+		       q->nr_paths))
 		q->number = s->number;
 	return 0;
 }

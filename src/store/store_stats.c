@@ -108,14 +108,27 @@ static int add_run(void *ctx, const struct catalog_run *run)
 	return add_size(s, name, &s->out->bytes_index);
 }
 
-static int add_snapshot(void *ctx, const struct snapshot *snap)
+static int add_record(void *ctx, const struct snapshot *snap,
+		      const struct catalog_status *st)
 {
 	struct sum *s = ctx;
 	char name[FORMAT_NAME_MAX];
+	int err;
 
-	s->out->bytes_logical += snap->counts.bytes;
+	if (st->forgotten_txn) {
+		format_buried_name(snap->number, name);
+		err = add_size(s, name, &s->out->bytes_records);
+	} else {
+		s->out->bytes_logical += snap->counts.bytes;
+		err = 0;
+	}
 	format_snapshot_name(snap->number, name);
-	return add_size(s, name, &s->out->bytes_records);
+	if (!err)
+		err = add_size(s, name, &s->out->bytes_records);
+	format_label_name(snap->number, name);
+	if (!err && st->label)
+		err = add_size(s, name, &s->out->bytes_records);
+	return err;
 }
 
 static int add_named(struct sum *s)
@@ -125,8 +138,11 @@ static int add_named(struct sum *s)
 	s->disk = s->p->data;
 	err = catalog_each_container(s->p->catalog, add_container, s, s->diag);
 	if (!err)
-		err = catalog_each_snapshot(s->p->catalog, add_snapshot, s,
-					    s->diag);
+		err = catalog_each_status(s->p->catalog, CATALOG_LISTED,
+					  add_record, s, s->diag);
+	if (!err)
+		err = catalog_each_status(s->p->catalog, CATALOG_FORGOTTEN,
+					  add_record, s, s->diag);
 	s->disk = s->p->meta;
 	if (!err)
 		err = catalog_each_run(s->p->catalog, add_run, s, s->diag);
