@@ -13,7 +13,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"unless --meta-dir or --data-dir put them elsewhere; POOL then remembers\n"
 	"where they are. A directory that is not empty is refused.\n"
 	"\n"
-	"What is chosen here stays for the life of the pool.\n",
+	"What is chosen here stays for the life of the pool, but for the\n"
+	"compression, which each backup may choose for what it adds.\n",
 	{ { "akin init /mnt/backup", "Make a pool; both parts below /mnt/backup." },
 	  { "akin init --meta-dir /ssd/akin --data-dir /hdd/akin /srv/pool",
 	    "Metadata on a fast disk, data on a big one. From now on the pool is "
@@ -60,6 +61,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	    "Back up a list of paths from another program." },
 	  { "akin backup --read-special --limit-read 50M /dev/vg0/root-snap",
 	    "Store the contents of a device, gently." },
+	  { "akin backup --compression zstd:12 /srv/archive",
+	    "Compress what is new harder than the pool usually does." },
 	  { "akin backup --dry-run --verbose /home",
 	    "Read and look up everything, store nothing." } },
 	0, CLI_ANY, CLI_COMPLETE_FILE },
@@ -266,9 +269,13 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"stats", "show what a pool, or a snapshot, holds and takes",
 	{ "-p POOL stats [SNAP...]" },
 	"Without SNAP: the pool, every byte of it accounted for. With SNAP: what\n"
-	"these snapshots hold and what their backups added.\n",
+	"these snapshots hold and what their backups added.\n"
+	"\n"
+	"With --by-codec, how far each codec has shrunk the groups it was let at,\n"
+	"data and metadata apart. 'none' is what would not shrink by an eighth.\n",
 	{ { "akin stats", "How much is stored in how much." },
 	  { "akin stats latest", "What the last backup found and added." },
+	  { "akin stats --by-codec", "How well does it compress, and what does?" },
 	  { "akin stats --json", "For a monitor." } },
 	0, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
 

@@ -101,6 +101,9 @@ const struct cli_option cli_options[] = {
 	  "read every file, also those that look unchanged" },
 	{ "read-special", 0, CLI_FLAG, NULL, B(BACKUP), AT(read_special),
 	  "store the contents of named devices and FIFOs, not the nodes" },
+	{ "compression", 0, CLI_STRING, "CODEC", B(BACKUP), AT(compression),
+	  "compress what this backup adds with CODEC, not as the pool does",
+	  .complete = CLI_COMPLETE_CODEC },
 	{ "delta-depth", 0, CLI_CHOICE, "N", B(BACKUP), AT(delta_depth),
 	  "compress against similar stored data in chains of at most N, 0 to "
 	  "8, instead of what the pool says",
@@ -135,6 +138,9 @@ const struct cli_option cli_options[] = {
 	  "print mode, owner, group, size and time as well" },
 	{ "one-level", '1', CLI_FLAG, NULL, B(LS), AT(one_level),
 	  "list a directory's own entries, not what is below them" },
+	{ "by-codec", 0, CLI_FLAG, NULL, B(STATS), AT(by_codec),
+	  "also say what each codec made of how much; reads the directory of "
+	  "every container" },
 
 	/* restore -------------------------------------------------------- */
 	{ "target", 't', CLI_STRING, "DIR", B(RESTORE), AT(target),

@@ -44,7 +44,7 @@ struct cli_args {
 	/* the others */
 	struct cli_list snapshots, paths, includes;
 	const char *target, *overwrite;
-	bool long_format, one_level, delete_extra, verify;
+	bool long_format, one_level, delete_extra, verify, by_codec;
 	struct cli_share read_data;
 	/* forget, policy, tag, protect */
 	unsigned keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly;
@@ -100,7 +100,7 @@ struct cli_example {
 };
 
 #define CLI_MAX_SYNOPSES 5
-#define CLI_MAX_EXAMPLES 7
+#define CLI_MAX_EXAMPLES 8
 #define CLI_ANY UINT32_MAX
 
 struct cli_command_info {
