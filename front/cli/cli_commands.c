@@ -246,6 +246,29 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	{ { "akin unprotect 1a2b3c4d", "Lift it." } },
 	1, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
 
+[CLI_GC] = {
+	"gc", "return the space of what no snapshot needs",
+	{ "-p POOL gc [OPTION]..." },
+	"'akin forget' takes snapshots off the list; this deletes what only they\n"
+	"needed. Containers that nobody needs any part of are deleted; of those\n"
+	"that are dead in part, the rest is copied and the old ones deleted, batch\n"
+	"by batch, so that little space is needed for it.\n"
+	"\n"
+	"Backups, restores and everything else go on meanwhile. What they may\n"
+	"still need is kept, and the summary says who; the next run deletes it.\n"
+	"It can be stopped, and killed, at any time. If data that a snapshot needs\n"
+	"cannot be found, nothing is deleted: 'akin check' says what is damaged.\n"
+	"\n"
+	"From the first deletion on, forgotten snapshots cannot be undeleted.\n",
+	{ { "akin gc --dry-run", "How much would that free?" },
+	  { "akin gc", "After 'akin forget'; for a timer." },
+	  { "akin gc --interrupted", "Also give up what interrupted backups have "
+	    "stored so far." },
+	  { "akin gc --threshold 10 --limit 50G",
+	    "Thoroughly, but write no more than 50 GiB for it." },
+	  { "akin gc --json", "For a program." } },
+	0, 0, CLI_COMPLETE_NONE },
+
 [CLI_CHECK] = {
 	"check", "look for damage in a pool",
 	{ "-p POOL check [--read-data[=N%|=SIZE]] [OPTION]..." },

@@ -32,6 +32,7 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_TAG] = cli_cmd_tag,
 	[CLI_PROTECT] = cli_cmd_protect,
 	[CLI_UNPROTECT] = cli_cmd_unprotect,
+	[CLI_GC] = cli_cmd_gc,
 	[CLI_CHECK] = cli_cmd_check,
 	[CLI_STATS] = cli_cmd_stats,
 	[CLI_INSPECT] = cli_cmd_inspect,

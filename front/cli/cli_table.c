@@ -159,7 +159,7 @@ const struct cli_option cli_options[] = {
 	{ "verify", 0, CLI_FLAG, NULL, B(RESTORE), AT(verify),
 	  "read everything back afterwards and compare" },
 	{ "dry-run", 'n', CLI_FLAG, NULL, B(BACKUP) | B(RESTORE) |
-	  B(FORGET), AT(dry_run),
+	  B(FORGET) | B(GC), AT(dry_run),
 	  "say what would happen; write nothing" },
 
 	/* forget, policy -------------------------------------------------- */
@@ -195,6 +195,16 @@ const struct cli_option cli_options[] = {
 	{ "until", 0, CLI_STRING, "DATE", B(PROTECT), AT(until),
 	  "only until DATE: 2027-01-31, '2027-01-31 12:00', or 30d from now",
 	  .line_only = true },
+
+	/* gc -------------------------------------------------------------- */
+	{ "interrupted", 0, CLI_FLAG, NULL, B(GC), AT(interrupted),
+	  "drop what interrupted backups have left for their next run",
+	  .line_only = true },
+	{ "threshold", 0, CLI_COUNT, "PERCENT", B(GC), AT(threshold),
+	  "copy the rest of a container when PERCENT of it are dead (default "
+	  "25; above 100: never)" },
+	{ "limit", 0, CLI_SIZE, "SIZE", B(GC), AT(limit),
+	  "write copies of about SIZE at most; the next run goes on" },
 
 	/* check ---------------------------------------------------------- */
 	{ "read-data", 0, CLI_SHARE, "N%|SIZE", B(CHECK), AT(read_data),

@@ -14,7 +14,7 @@
 enum cli_command {
 	CLI_INIT, CLI_BACKUP, CLI_SNAPSHOTS, CLI_LS, CLI_FIND, CLI_DIFF,
 	CLI_CAT, CLI_RESTORE, CLI_FORGET, CLI_UNDELETE, CLI_POLICY, CLI_TAG,
-	CLI_PROTECT, CLI_UNPROTECT, CLI_CHECK, CLI_STATS, CLI_INSPECT,
+	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_CHECK, CLI_STATS, CLI_INSPECT,
 	CLI_CAPACITY, CLI_VERSION, CLI_HELP,
 	CLI_NR_COMMANDS
 };
@@ -46,6 +46,10 @@ struct cli_args {
 	const char *target, *overwrite;
 	bool long_format, one_level, delete_extra, verify, by_codec;
 	struct cli_share read_data;
+	/* gc */
+	bool interrupted;
+	unsigned threshold;
+	uint64_t limit;
 	/* forget, policy, tag, protect */
 	unsigned keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly;
 	unsigned keep_yearly;

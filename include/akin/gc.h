@@ -48,6 +48,8 @@ struct akin_gc_result {
 	uint64_t passes, marks_again;
 	/* Wholly dead; the dry run's answer. */
 	uint64_t dead_containers, dead_bytes;
+	/* Dead in part, enough for the rest to be copied. */
+	uint64_t partly_dead_containers, partly_dead_bytes;
 	uint64_t deleted_files, deleted_bytes;
 	uint64_t copied_containers;
 	uint64_t copied_bytes, copied_from_bytes;

@@ -136,6 +136,8 @@ static void forget_plan(struct gc_result *r, const struct gc_result *before)
 	r->bytes = before->bytes;
 	r->dead_containers = before->dead_containers;
 	r->dead_bytes = before->dead_bytes;
+	r->partly_dead_containers = before->partly_dead_containers;
+	r->partly_dead_bytes = before->partly_dead_bytes;
 	r->kept_below_bytes = before->kept_below_bytes;
 	r->kept_base_bytes = before->kept_base_bytes;
 	r->kept_interrupted_bytes = before->kept_interrupted_bytes;

@@ -81,6 +81,7 @@ struct gc_result {
 	u64 snapshots;			/* roots walked */
 	u64 containers, bytes;		/* all there were, files */
 	u64 dead_containers, dead_bytes;	/* nobody needs any of it */
+	u64 partly_dead_containers, partly_dead_bytes;	/* candidates */
 	u64 deleted_files, deleted_bytes;
 	u64 copied_containers, copied_bytes, copied_from_bytes;
 	u64 orphan_files, orphan_bytes;

@@ -112,8 +112,11 @@ static int plan_partial(struct plan *p, const struct catalog_container *row,
 	dircache_put(g->depot->dirs, row->number);
 	g->result->kept_base_bytes += base;
 	if (c.dead_bytes >= BLOCK_BYTES && g->threshold <= 100 &&
-	    c.dead_bytes * 100 >= row->file_bytes * g->threshold)
+	    c.dead_bytes * 100 >= row->file_bytes * g->threshold) {
+		g->result->partly_dead_containers++;
+		g->result->partly_dead_bytes += c.dead_bytes;
 		return add_candidate(g, &c);
+	}
 	g->result->kept_below_bytes += c.dead_bytes;
 	return 0;
 }

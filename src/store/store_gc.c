@@ -98,6 +98,8 @@ static void export_result(const struct gc_result *r, struct akin_gc_result *out)
 	out->marks_again = r->marks_again;
 	out->dead_containers = r->dead_containers;
 	out->dead_bytes = r->dead_bytes;
+	out->partly_dead_containers = r->partly_dead_containers;
+	out->partly_dead_bytes = r->partly_dead_bytes;
 	out->deleted_files = r->deleted_files;
 	out->deleted_bytes = r->deleted_bytes;
 	out->copied_containers = r->copied_containers;
