@@ -268,12 +268,353 @@ static void test_near_a_fresh_pool(void **state)
 	simpool_free(&sp);
 }
 
+/* Others at work ------------------------------------------------------------*/
+
+/* What happens at @point of a reclaim, once. */
+struct meanwhile {
+	struct simpool *sp;
+	enum akin_gc_point point;
+	void (*act)(struct meanwhile *m);
+	const char *name;
+	const u8 *data;
+	struct akin_pool *reader;
+	bool done;
+};
+
+static void at_point(void *ctx, enum akin_gc_point point)
+{
+	struct meanwhile *m = ctx;
+
+	if (m->done || point != m->point)
+		return;
+	m->done = true;
+	m->act(m);
+}
+
+static void act_put(struct meanwhile *m)
+{
+	struct akin_diag d = { 0 };
+
+	must(simpool_put(m->sp, m->name, m->data, BYTES, &d), &d);
+}
+
+static void act_get(struct meanwhile *m)
+{
+	expect_whole(m->sp, m->name, m->data);
+}
+
+static void act_open(struct meanwhile *m)
+{
+	struct akin_diag d = { 0 };
+
+	must(simpool_open(m->sp, true, &m->reader, &d), &d);
+}
+
+static void act_gc(struct meanwhile *m)
+{
+	struct akin_gc_options opt = { 0 };
+	struct akin_gc_result r;
+	struct akin_diag d;
+
+	assert_int_equal(gc(m->sp, &opt, &r, &d), -AKIN_E_busy);
+}
+
+/* All but the last two forgotten; @act at @point; all is well, and stays so
+ * when what is left over is reclaimed. */
+static void beside(struct world *w, struct meanwhile *m)
+{
+	struct akin_gc_options opt = { .at = at_point, .ctx = m };
+	struct simpool sp = simpool_clone(&w->sp);
+	struct akin_gc_result r;
+	struct akin_diag d;
+	int i, round;
+
+	m->sp = &sp;
+	for (i = 0; i < VERSIONS - 2; i++)
+		forget(&sp, w->name[i]);
+	must(gc(&sp, &opt, &r, &d), &d);
+	assert_true(m->done);
+	for (round = 0; round < 2; round++) {
+		for (i = VERSIONS - 2; i < VERSIONS; i++)
+			expect_whole(&sp, w->name[i], w->data[i]);
+		if (m->act == act_put)
+			expect_whole(&sp, m->name, m->data);
+		check(&sp);
+		gc_all(&sp, &r);
+	}
+	assert_int_equal(r.kept_held_files, 0);
+	simpool_free(&sp);
+}
+
+static void test_backups_at_every_point(void **state)
+{
+	struct world *w = *state;
+	struct meanwhile m = { .act = act_put, .name = "again" };
+	int i;
+
+	/* Data that is being reclaimed at that moment, and some that is not. */
+	for (i = 0; i < VERSIONS; i += 2) {
+		for (m.point = AKIN_GC_MARKED; m.point <= AKIN_GC_LISTED;
+		     m.point++) {
+			m.data = w->data[i];
+			m.done = false;
+			beside(w, &m);
+		}
+	}
+}
+
+static void test_restores_at_every_point(void **state)
+{
+	struct world *w = *state;
+	struct meanwhile m = { .act = act_get };
+
+	m.name = w->name[VERSIONS - 1];
+	m.data = w->data[VERSIONS - 1];
+	for (m.point = AKIN_GC_MARKED; m.point <= AKIN_GC_LISTED; m.point++) {
+		m.done = false;
+		beside(w, &m);
+	}
+}
+
+static void test_two_at_once(void **state)
+{
+	struct meanwhile m = { .act = act_gc };
+
+	for (m.point = AKIN_GC_MARKED; m.point <= AKIN_GC_LISTED; m.point++) {
+		m.done = false;
+		beside(*state, &m);
+	}
+}
+
+/* A backup or a restore during which others act, when it has read @after bytes. */
+struct slow {
+	struct world *w;
+	struct simpool *sp;
+	const u8 *data;
+	size_t at, after;
+	bool fail;
+	struct akin_gc_result r;
+};
+
+static void forget_and_gc(struct slow *s)
+{
+	int i;
+
+	for (i = 0; i < VERSIONS - 1; i++)
+		forget(s->sp, s->w->name[i]);
+	gc_all(s->sp, &s->r);
+}
+
+struct compare {
+	const u8 *data;
+	size_t left;
+	struct slow *slow;
+};
+
+static int compare_data(void *ctx, const void *data, size_t n)
+{
+	struct compare *c = ctx;
+
+	if (c->slow && c->left == BYTES)
+		forget_and_gc(c->slow);
+	assert_true(n <= c->left && !memcmp(c->data, data, n));
+	c->data += n;
+	c->left -= n;
+	return 0;
+}
+
+/* A reader that opened the pool before anything was condemned reads on. */
+static void test_reader_holds(void **state)
+{
+	struct world *w = *state;
+	struct simpool sp = simpool_clone(&w->sp);
+	struct slow s = { .w = w, .sp = &sp };
+	struct compare c = { w->data[0], BYTES, &s };
+	struct akin_diag d = { 0 };
+	struct akin_gc_result r;
+	struct akin_pool *p;
+	struct find f = { .name = "v0" };
+	u64 before = usage(&sp);
+
+	must(simpool_open(&sp, true, &p, &d), &d);
+	must(akin_snapshot_each(p, NULL, find_one, &f, &d), &d);
+	must(akin_snapshot_read(p, f.number, "v0", compare_data, NULL, &c, &d),
+	     &d);
+	assert_int_equal(c.left, 0);
+	assert_true(s.r.kept_held_files > 0 && s.r.holder[0]);
+	assert_int_equal(s.r.deleted_files, 0);
+	assert_int_equal(usage(&sp), before);
+	akin_pool_close(p);
+	gc_all(&sp, &r);
+	assert_true(r.deleted_files > 0);
+	assert_int_equal(r.kept_held_files, 0);
+	assert_true(usage(&sp) < before);
+	expect_whole(&sp, "v5", w->data[5]);
+	check(&sp);
+	simpool_free(&sp);
+}
+
+static void test_reader_in_between(void **state)
+{
+	struct world *w = *state;
+	struct meanwhile m = { .act = act_open };
+	struct akin_gc_options opt = { .at = at_point, .ctx = &m };
+	struct akin_gc_result r;
+	struct compare c = { 0 };
+	struct find f = { .name = "v5" };
+	struct akin_diag d;
+	struct simpool sp;
+	int i;
+
+	for (m.point = AKIN_GC_MARKED; m.point <= AKIN_GC_LISTED; m.point++) {
+		sp = simpool_clone(&w->sp);
+		m.sp = &sp;
+		m.done = false;
+		for (i = 0; i < VERSIONS - 1; i++)
+			forget(&sp, w->name[i]);
+		must(gc(&sp, &opt, &r, &d), &d);
+		gc_all(&sp, &r);
+		c.data = w->data[5];
+		c.left = BYTES;
+		must(akin_snapshot_each(m.reader, NULL, find_one, &f, &d), &d);
+		must(akin_snapshot_read(m.reader, f.number, "v5", compare_data,
+					NULL, &c, &d), &d);
+		assert_int_equal(c.left, 0);
+		akin_pool_close(m.reader);
+		gc_all(&sp, &r);
+		assert_int_equal(r.kept_held_files, 0);
+		expect_whole(&sp, "v5", w->data[5]);
+		check(&sp);
+		simpool_free(&sp);
+	}
+}
+
+static long slow_read(void *ctx, void *buf, size_t cap, struct akin_diag *diag)
+{
+	struct slow *s = ctx;
+	size_t n = min_u64(BYTES - s->at, min_u64(cap, 65536));
+
+	if (s->at < s->after && s->at + n >= s->after) {
+		if (s->fail)
+			return diag_set(diag, -AKIN_E_source_read, "test");
+		forget_and_gc(s);
+	}
+	memcpy(buf, s->data + s->at, n);
+	s->at += n;
+	return (long)n;
+}
+
+static int put_slowly(struct slow *s, const char *name, struct akin_diag *d)
+{
+	struct akin_backup_options opt = { .host = "test" };
+	struct akin_backup_result r;
+	struct akin_pool *p;
+	int err;
+
+	must(simpool_open(s->sp, false, &p, d), d);
+	err = akin_backup_stream(p, &opt, name, slow_read, NULL, s, &r, d);
+	akin_pool_close(p);
+	return err;
+}
+
+/* It matched, gc condemned, it commits and ends, gc goes on. */
+static void test_backup_revives(void **state)
+{
+	struct world *w = *state;
+	struct akin_gc_result r;
+	struct akin_diag d = { 0 };
+	struct simpool sp;
+	struct slow s;
+	int i;
+
+	for (i = 0; i < VERSIONS - 1; i++) {
+		sp = simpool_clone(&w->sp);
+		memset(&s, 0, sizeof(s));
+		s.w = w;
+		s.sp = &sp;
+		s.data = w->data[i];
+		s.after = BYTES;	/* all but the commit */
+		must(put_slowly(&s, "again", &d), &d);
+		assert_true(s.r.kept_held_files > 0);
+		assert_non_null(strstr(s.r.holder, "session"));
+		expect_whole(&sp, "again", w->data[i]);
+		check(&sp);
+		gc_all(&sp, &r);
+		expect_whole(&sp, "again", w->data[i]);
+		expect_whole(&sp, "v5", w->data[5]);
+		check(&sp);
+		gc_all(&sp, &r);
+		assert_int_equal(r.kept_held_files, 0);
+		expect_whole(&sp, "again", w->data[i]);
+		simpool_free(&sp);
+	}
+}
+
+/* What a backup that was cut short has stored waits for its next run, or goes
+ * on request. */
+static void test_interrupted(void **state)
+{
+	struct world *w = *state;
+	struct akin_gc_options opt = { .drop_interrupted = true };
+	struct simpool sp = simpool_clone(&w->sp);
+	struct akin_gc_result r;
+	struct akin_diag d = { 0 };
+	struct slow s = { .w = w, .sp = &sp, .after = BYTES, .fail = true };
+	u8 *other = malloc(BYTES);
+	u64 before = usage(&sp), with;
+
+	simpool_fill(77, other, BYTES);
+	s.data = other;
+	assert_int_equal(put_slowly(&s, "cut", &d), -AKIN_E_source_read);
+	with = usage(&sp);
+	assert_true(with > before);
+	gc_all(&sp, &r);
+	assert_true(r.kept_interrupted_bytes > 0);
+	assert_int_equal(usage(&sp), with);
+	must(gc(&sp, &opt, &r, &d), &d);
+	assert_int_equal(r.kept_interrupted_bytes, 0);
+	assert_int_equal(usage(&sp), before);
+	check(&sp);
+	simpool_free(&sp);
+	free(other);
+}
+
+/* Something that a snapshot needs is nowhere: nothing is touched. */
+static void test_damage_stops_it(void **state)
+{
+	struct world *w = *state;
+	struct simpool sp = simpool_clone(&w->sp);
+	struct akin_gc_options opt = { 0 };
+	struct akin_gc_result r;
+	struct akin_diag d = { 0 };
+	struct disk *data = simdisk_attach(sp.data, true);
+	u64 before;
+
+	forget(&sp, "v0");
+	must(disk_unlink(data, "containers/01/0000000000000001.0", &d), &d);
+	disk_free(data);
+	before = usage(&sp);
+	assert_int_equal(akin_error_class(gc(&sp, &opt, &r, &d)),
+			 AKIN_CLASS_CORRUPT);
+	assert_non_null(strstr(d.hint, "akin check"));
+	assert_int_equal(usage(&sp), before);
+	simpool_free(&sp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_to_do),
 		cmocka_unit_test(test_dry_run_changes_nothing),
 		cmocka_unit_test(test_near_a_fresh_pool),
+		cmocka_unit_test(test_backups_at_every_point),
+		cmocka_unit_test(test_restores_at_every_point),
+		cmocka_unit_test(test_two_at_once),
+		cmocka_unit_test(test_reader_holds),
+		cmocka_unit_test(test_reader_in_between),
+		cmocka_unit_test(test_backup_revives),
+		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_damage_stops_it),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
