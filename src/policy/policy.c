@@ -46,7 +46,7 @@ static s64 local_of(const struct policy_item *item)
 }
 
 /* The number of the period that @item is in; grows with time. */
-static s64 period_of(const struct policy_item *item, enum policy_count rule)
+static s64 period_of(const struct policy_item *item, enum policy_reason rule)
 {
 	s64 local = local_of(item), days = policy_floor(local, DAY_SEC);
 	struct policy_date d;
@@ -93,12 +93,12 @@ static void apply_last(u32 count, struct policy_item *items, u32 nr)
 	u32 i;
 
 	for (i = 0; i < nr && i < count; i++) {
-		keep(&items[i], (enum policy_reason)POLICY_LAST);
+		keep(&items[i], POLICY_LAST);
 		items[i].rank[POLICY_LAST] = i + 1;
 	}
 }
 
-static void apply_periods(u32 count, enum policy_count rule,
+static void apply_periods(u32 count, enum policy_reason rule,
 			  struct policy_item *items, u32 nr)
 {
 	s64 lowest = 0, period;
@@ -109,7 +109,7 @@ static void apply_periods(u32 count, enum policy_count rule,
 		if (found && period >= lowest)
 			continue;
 		lowest = period;
-		keep(&items[i], (enum policy_reason)rule);
+		keep(&items[i], rule);
 		items[i].rank[rule] = ++found;
 	}
 }
@@ -159,7 +159,7 @@ void policy_apply(const struct policy *p, s64 now_sec,
 	}
 	apply_last(p->count[POLICY_LAST], items, nr);
 	for (rule = POLICY_HOURLY; rule < POLICY_NR_COUNTS; rule++)
-		apply_periods(p->count[rule], (enum policy_count)rule, items,
+		apply_periods(p->count[rule], (enum policy_reason)rule, items,
 			      nr);
 	if (!policy_span_is_zero(&p->within))
 		apply_within(&p->within, now_sec, items, nr);
@@ -182,7 +182,7 @@ static void hour_text(const struct policy_item *item, s64 local, char *out,
 		 item->offset_sec < 0 ? '-' : '+', off / 3600, off / 60 % 60);
 }
 
-static void period_text(const struct policy_item *item, enum policy_count rule,
+static void period_text(const struct policy_item *item, enum policy_reason rule,
 			char *out, size_t size)
 {
 	s64 local = local_of(item), days = policy_floor(local, DAY_SEC), year;
@@ -231,7 +231,7 @@ const char *policy_reason_text(const struct policy *p,
 	else if (reason == POLICY_NEWEST)
 		snprintf(out, POLICY_TEXT, "newest");
 	else
-		period_text(item, (enum policy_count)reason, out, POLICY_TEXT);
+		period_text(item, reason, out, POLICY_TEXT);
 	return out;
 }
 

@@ -27,10 +27,14 @@
 
 #include "base/types.h"
 
-enum policy_count {
+/* What can keep a snapshot; the first have a count. */
+enum policy_reason {
 	POLICY_LAST, POLICY_HOURLY, POLICY_DAILY, POLICY_WEEKLY,
 	POLICY_MONTHLY, POLICY_YEARLY,
-	POLICY_NR_COUNTS
+	POLICY_NR_COUNTS,
+	POLICY_WITHIN = POLICY_NR_COUNTS, POLICY_TAG, POLICY_PROTECTED,
+	POLICY_NEWEST,
+	POLICY_NR_REASONS
 };
 
 /* Calendar years and months, then days of 24 hours, of local time. */
@@ -56,13 +60,6 @@ struct policy_item {
 	/* Set by policy_apply(): */
 	u32 kept_by;		/* bits of enum policy_reason; 0: forget it */
 	u32 rank[POLICY_NR_COUNTS];	/* in which of the N; from 1 */
-};
-
-enum policy_reason {
-	/* 0 .. POLICY_NR_COUNTS - 1 are enum policy_count */
-	POLICY_WITHIN = POLICY_NR_COUNTS, POLICY_TAG, POLICY_PROTECTED,
-	POLICY_NEWEST,
-	POLICY_NR_REASONS
 };
 
 /*

@@ -17,7 +17,7 @@ static const char *const count_rules[POLICY_NR_COUNTS] = {
 #define RULE_WITHIN "within"
 #define RULE_TAG "tag"
 
-/* The counts of @p in the order of enum policy_count. */
+/* The counts of @p in the order of enum policy_reason. */
 static void list_counts(struct akin_policy *p, u32 *list[POLICY_NR_COUNTS])
 {
 	list[POLICY_LAST] = &p->last;

@@ -123,8 +123,8 @@ expect 0 akin policy
 assert_eq policy "$(paste -sd ' ' "$out")" "--keep-last 1 --keep-monthly 12 \
 --keep-within 1y6m14d --keep-tag keep --keep-tag 'two words'"
 expect 0 akin policy show --json
-assert_eq json "$(jq -c . "$out")" \
-	'{"type":"policy","keep_last":1,"keep_monthly":12,"keep_within":"1y6m14d","keep_tags":["keep","two words"]}'
+assert_eq json "$(jq -c . "$out")" '{"type":"policy","keep_last":1,'\
+'"keep_monthly":12,"keep_within":"1y6m14d","keep_tags":["keep","two words"]}'
 expect 0 akin policy set --keep-last 1 --keep-tag keep
 expect 0 akin forget --json
 assert_summary series=2 kept=3 forgotten=2
