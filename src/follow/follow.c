@@ -75,22 +75,10 @@ struct follow *follow_new(struct depot *d)
 	return f;
 }
 
-/* The window is emptied, nothing is open: begin of whatever is followed. */
-static void rewind_all(struct follow *f)
-{
-	recipe_reader_close(f->reader);
-	f->reader = NULL;
-	window_reset(&f->win, 0);
-	f->all_read = false;
-	f->stretched = false;
-	f->piece_open = false;
-	f->nr_nodes = 0;
-}
-
 /* Nothing is followed any more. */
 static void drop(struct follow *f)
 {
-	rewind_all(f);
+	follow_rewind(f);
 	if (f->pred != f->home)
 		predecessor_free(f->pred);
 	predecessor_free(f->home);
@@ -138,15 +126,6 @@ void follow_own(struct follow *f, u64 container)
 		f->own = container;
 }
 
-bool follow_need_decoder(struct follow *f)
-{
-	struct codec_choice choice = depot_codec(f->depot);
-
-	if (!f->have_dec)
-		f->have_dec = !decoder_init(&f->dec, &choice, NULL);
-	return f->have_dec;
-}
-
 bool follow_may_load(struct follow *f)
 {
 	if (f->loads_left == 0)
@@ -158,8 +137,11 @@ bool follow_may_load(struct follow *f)
 
 static bool is_same(const struct predecessor *a, const struct predecessor *b)
 {
-	return a && a->ct.kind == CONTENT_ROOT &&
-	       b->ct.kind == CONTENT_ROOT && fp_equal(&a->ct.root, &b->ct.root);
+	if (!a || a->container != b->container)
+		return false;
+	return a->container ||
+	       (a->ct.kind == CONTENT_ROOT && b->ct.kind == CONTENT_ROOT &&
+		fp_equal(&a->ct.root, &b->ct.root));
 }
 
 void follow_switch(struct follow *f, struct predecessor *p, u64 old,
@@ -168,7 +150,7 @@ void follow_switch(struct follow *f, struct predecessor *p, u64 old,
 	if (is_same(f->pred, p)) {
 		predecessor_free(p);
 	} else {
-		rewind_all(f);
+		follow_rewind(f);
 		if (f->pred == f->home)
 			f->home_drift = f->drift;
 		else
@@ -194,76 +176,12 @@ static u64 less(u64 a, u64 b)
 	return a > b ? a - b : 0;
 }
 
-/* Reading ------------------------------------------------------------------*/
-
-/* Leaves come last; what is followed by another piece was a node. */
-static int on_piece(void *ctx, const struct fp *fp, struct akin_diag *diag)
-{
-	struct follow *f = ctx;
-
-	if (f->piece_open) {
-		f->nodes[1] = f->nodes[0];
-		f->nodes[0] = f->piece;
-		f->nr_nodes = (u32)min_u64(f->nr_nodes + 1,
-					   ARRAY_SIZE(f->nodes));
-	}
-	f->piece = *fp;
-	f->piece_open = true;
-	return 0;
-}
-
-static bool open_reader(struct follow *f)
-{
-	if (!follow_need_decoder(f) ||
-	    recipe_reader_open(f->depot, &f->dec, &f->pred->ct,
-			       &f->pred->hint, &f->reader, NULL))
-		return false;
-	recipe_reader_on_piece(f->reader, on_piece, f);
-	return true;
-}
-
-static bool read_leaf(struct follow *f)
-{
-	bool is_root = f->pred->ct.kind == CONTENT_ROOT;
-	const struct recipe_entry *e;
-	const struct hint *hint;
-	u32 nr;
-	int more;
-
-	more = recipe_reader_next(f->reader, &e, &nr, &hint, NULL);
-	if (more <= 0) {
-		f->all_read = true;
-		return more == 0;
-	}
-	f->piece_open = false;
-	f->stats.leaves++;
-	return !window_add_leaf(&f->win, is_root ? &f->piece : NULL, e, nr,
-				hint);
-}
-
-/* Begin the window anew at the leaf's part from byte @off on. */
-static bool jump(struct follow *f, u64 off)
-{
-	u64 skip = 0;
-
-	/* The few entries of a short content are read but once. */
-	if (f->pred->ct.kind != CONTENT_ROOT)
-		return true;
-	if (recipe_reader_seek(f->reader, off, &skip, NULL))
-		return false;
-	f->all_read = false;
-	window_reset(&f->win, off - skip);
-	return true;
-}
-
 /* The window around bytes [lo, hi) of the predecessor, F1. */
 static bool read_around(struct follow *f, u64 lo, u64 hi, bool stretch)
 {
 	u64 back = in_bytes(f, BACK_CHUNKS), keep;
 	struct window *w = &f->win;
 
-	if (!f->reader && !open_reader(f))
-		return false;
 	/* Behind the end there is nothing; the last chunks stay. */
 	lo = min_u64(lo, f->pred->ct.bytes - 1);
 	keep = lo;
@@ -272,7 +190,7 @@ static bool read_around(struct follow *f, u64 lo, u64 hi, bool stretch)
 	keep = less(keep, back);
 	if ((w->nr_leaves == 0 && !f->all_read) || lo < w->off ||
 	    less(lo, back) > w->end) {
-		if (!jump(f, less(lo, back)))
+		if (!follow_jump(f, less(lo, back)))
 			return false;
 	}
 	window_drop(w, keep, false);
@@ -280,11 +198,12 @@ static bool read_around(struct follow *f, u64 lo, u64 hi, bool stretch)
 	       (stretch || w->end < hi + in_bytes(f, AHEAD_CHUNKS))) {
 		if (window_is_full(w) && !stretch)
 			window_drop(w, keep, true);
-		if (window_is_full(w) && !stretch)
+		/* Reading ahead may be done without, the batch not. */
+		if (window_is_full(w) && w->end < hi)
 			window_drop(w, less(lo, back), true);
 		if (window_is_full(w))
 			break;
-		if (!read_leaf(f))
+		if (!follow_read(f))
 			return false;
 	}
 	return true;
@@ -385,6 +304,7 @@ static bool is_outdated(const struct follow *f, const struct dir_hit *hits)
 
 	for (k = 0; k < f->nr; k++) {
 		if (hits[k].container > f->newest &&
+		    !follow_is_own(f, hits[k].container) &&
 		    follow_is_stray(f, k, &hits[k]))
 			return true;
 	}
@@ -396,7 +316,7 @@ static bool go_home(struct follow *f, u32 *anchors)
 {
 	if (!f->home || f->pred == f->home)
 		return false;
-	rewind_all(f);
+	follow_rewind(f);
 	predecessor_free(f->pred);
 	f->pred = f->home;
 	f->newest = UINT64_MAX;
@@ -424,7 +344,7 @@ static bool find_way(struct follow *f, const struct dir_hit *hits)
 	lost = is_lost(f, hits, anchors);
 	outdated = is_outdated(f, hits);
 	if ((lost || outdated) &&
-	    follow_lead(f, hits, lost && !outdated ? 0 : f->newest) &&
+	    follow_lead(f, hits, outdated) &&
 	    !align(f, false, &anchors))
 		return false;
 	if (anchors == 0)
@@ -525,7 +445,7 @@ void follow_batch(struct follow *f, u64 off, const struct hash_item *items,
 	    !take_batch(f, off, items, fps, hits, n))
 		return;
 	f->synced = f->fed;
-	if ((!f->pred && !follow_lead(f, hits, 0)) || !find_way(f, hits)) {
+	if ((!f->pred && !follow_lead(f, hits, false)) || !find_way(f, hits)) {
 		f->nr = 0;
 		return;
 	}

@@ -11,7 +11,9 @@
  *
  * The predecessor is known by name, or hits lead to it: the newest container
  * that had anything of the object names a leaf of the recipe that its chunks
- * were written under, and that leads up to the root.
+ * were written under, and that leads up to the root. Where there is no such
+ * leaf, or it cannot be read yet because this session wrote it, the container
+ * itself is followed.
  *
  * Only help: nothing here ever fails a backup. What cannot be read, or would
  * cost too much to find, is done without.
@@ -36,10 +38,14 @@ struct follow;
 /* What one may hold: the window (300 KiB), a recipe reader, a decoder. */
 #define FOLLOW_BYTES (512 * KiB)
 
-/* The content that an object's predecessor has: owned copies. */
+/*
+ * What is followed: a content (owned copies), or, where no recipe could be
+ * found, what is in a container, which is a stream without its duplicates.
+ */
 struct predecessor {
 	struct content ct;	/* without inline data */
 	struct hint hint;
+	u64 container;		/* 0: the content */
 };
 
 /* Returns owned; NULL if there is nothing to follow in it, or no memory. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by follow.c (the cursor), follow_window.c (what is in memory of the
- * predecessor), follow_lead.c (finding one) and follow_near.c (what lies near).
+ * Shared by follow.c (the cursor), follow_read.c (reading the predecessor),
+ * follow_window.c (what of it is in memory), follow_lead.c (finding one) and
+ * follow_near.c (what lies near).
  */
 #ifndef FOLLOW_INTERNAL_H
 #define FOLLOW_INTERNAL_H
@@ -54,6 +55,10 @@ bool window_is_full(const struct window *w);
 int window_add_leaf(struct window *w, const struct fp *fp,
 		    const struct recipe_entry *e, u32 nr,
 		    const struct hint *hint) __must_check;
+/* The same with entries of a container as they lie there; no more than a leaf
+ * may have. */
+int window_add_entries(struct window *w, const struct dir_entry *e, u32 nr,
+		       u64 container) __must_check;
 /* Leaves that end before byte @off go, if it is worth it or @need says so. */
 void window_drop(struct window *w, u64 off, bool need);
 /* The chunk with this fingerprint that is nearest to byte @off, or -1. */
@@ -84,8 +89,10 @@ struct follow {
 	/* Known by name; what hits led to may be left for it again. */
 	struct predecessor *home;
 	s64 home_drift;
-	struct recipe_reader *reader;	/* opened when it is first needed */
 	u64 newest;		/* hits in containers above this are news */
+	/* Reading it: opened when it is first needed. */
+	struct recipe_reader *reader;
+	u32 next_entry;		/* of the container, instead */
 	bool all_read;		/* the window reaches to the end */
 	struct window win;
 	s64 drift;		/* old offset minus new offset */
@@ -125,16 +132,37 @@ static inline u64 follow_shifted(u64 off, s64 drift)
 void follow_switch(struct follow *f, struct predecessor *p, u64 old,
 		   u64 new_off);
 bool follow_need_decoder(struct follow *f);
+/* Byte offset of entry @index among all of the directory. */
+u64 follow_entry_off(const struct directory *d, u32 index);
+/* Begin reading anew. */
+void follow_rewind(struct follow *f);
+/* Go on at or before byte @off, which is in it, with an empty window; false if
+ * it cannot be read. */
+bool follow_jump(struct follow *f, u64 off);
+/* The next leaf into the window, which must not be full. */
+bool follow_read(struct follow *f);
 /* May a directory be read? Counts it. */
 bool follow_may_load(struct follow *f);
 
-/* Is it a hit of an earlier session, and one that the window does not have? */
-bool follow_is_stray(const struct follow *f, u32 k, const struct dir_hit *hit);
+/* Is it a hit that the window does not have? */
+static inline bool follow_is_stray(const struct follow *f, u32 k,
+				   const struct dir_hit *hit)
+{
+	return hit->container && f->chunks[k].old < 0;
+}
+
+/* Was it stored by this session, or later? */
+static inline bool follow_is_own(const struct follow *f, u64 container)
+{
+	return f->own && container >= f->own;
+}
+
 /*
- * Find a predecessor by stray hits in containers above number @above, the
- * newest first. False: nothing has changed.
+ * Find a predecessor by stray hits, those in the newest containers first;
+ * @news: above f->newest and not of this session only. False: nothing has
+ * changed.
  */
-bool follow_lead(struct follow *f, const struct dir_hit *hits, u64 above);
+bool follow_lead(struct follow *f, const struct dir_hit *hits, bool news);
 
 /* The place of window chunk @i: false if it is not had cheaply. */
 bool follow_place(struct follow *f, u32 i);

@@ -14,6 +14,10 @@
  *
  * A container of metadata may end before the root comes: then what is followed
  * is a part of the object, and at its end the next hits lead on.
+ *
+ * Small objects have no leaves, and what this session wrote cannot be read yet:
+ * then the container itself is followed, if two hits of the batch lie together
+ * in it.
  */
 #include "base/mem.h"
 #include "follow/follow_internal.h"
@@ -27,6 +31,8 @@
 #define PAUSE_MAX (64 * MiB)
 /* Containers tried in one batch. */
 #define TRIES 2
+/* Entries that are so near each other were stored together. */
+#define COMPANY 64
 /* Copies of one leaf. */
 #define PLACES_MAX 4
 
@@ -228,8 +234,9 @@ static bool search(struct lead *l, struct content *ct, u64 *off)
 	return true;
 }
 
-/* @hit is that of chunk @k. */
-static bool lead_by(struct follow *f, u32 k, const struct dir_hit *hit)
+/* Up to the recipe that the hit's container was written under; @hit is that of
+ * chunk @k. */
+static bool lead_to_recipe(struct follow *f, u32 k, const struct dir_hit *hit)
 {
 	struct lead l = { .f = f, .hit = *hit, .fp = &f->fps[k] };
 	struct container_reader *r;
@@ -258,6 +265,59 @@ static bool lead_by(struct follow *f, u32 k, const struct dir_hit *hit)
 	return true;
 }
 
+/* One chunk may be anywhere; two that are together say something. */
+static bool has_company(const struct follow *f, const struct dir_hit *hits,
+			u32 k)
+{
+	u32 i;
+
+	for (i = 0; i < f->nr; i++) {
+		if (i != k && hits[i].container == hits[k].container &&
+		    hits[i].entry != hits[k].entry &&
+		    hits[i].entry < hits[k].entry + COMPANY &&
+		    hits[k].entry < hits[i].entry + COMPANY)
+			return true;
+	}
+	return false;
+}
+
+static bool lead_to_container(struct follow *f, u32 k,
+			      const struct dir_hit *hits)
+{
+	u64 container = hits[k].container, off = 0;
+	struct container_reader *r;
+	const struct directory *d;
+	struct predecessor *p;
+	long index;
+
+	if (!has_company(f, hits, k) ||
+	    dircache_get(f->depot->dirs, container, &r, NULL))
+		return false;
+	d = container_directory(r);
+	index = container_entry_index(d, hits[k].entry);
+	p = index < 0 ? NULL : mem_zalloc(sizeof(*p));
+	if (p) {
+		p->container = container;
+		p->ct.bytes = follow_entry_off(d, d->nr_entries);
+		off = follow_entry_off(d, (u32)index);
+	}
+	dircache_put(f->depot->dirs, container);
+	if (!p)
+		return false;
+	follow_switch(f, TAKE(p), off, f->chunks[k].off);
+	f->newest = container;
+	return true;
+}
+
+/* Recipes of this session lie in containers that are still open. */
+static bool lead_by(struct follow *f, u32 k, const struct dir_hit *hits)
+{
+	if (!follow_is_own(f, hits[k].container) &&
+	    lead_to_recipe(f, k, &hits[k]))
+		return true;
+	return lead_to_container(f, k, hits);
+}
+
 static bool is_dead(const struct follow *f, u64 container)
 {
 	u32 i;
@@ -269,22 +329,18 @@ static bool is_dead(const struct follow *f, u64 container)
 	return false;
 }
 
-bool follow_is_stray(const struct follow *f, u32 k, const struct dir_hit *hit)
-{
-	return hit->container && f->chunks[k].old < 0 &&
-	       (!f->own || hit->container < f->own);
-}
-
 /* The stray hit in the newest container that may lead somewhere, or -1. */
 static long choose(const struct follow *f, const struct dir_hit *hits,
-		   u64 newest)
+		   bool news)
 {
+	u64 newest = news ? f->newest : 0;
 	long best = -1;
 	u32 k;
 
 	for (k = 0; k < f->nr; k++) {
 		if (hits[k].container <= newest ||
 		    !follow_is_stray(f, k, &hits[k]) ||
+		    (news && follow_is_own(f, hits[k].container)) ||
 		    is_dead(f, hits[k].container))
 			continue;
 		newest = hits[k].container;
@@ -293,7 +349,7 @@ static long choose(const struct follow *f, const struct dir_hit *hits,
 	return best;
 }
 
-bool follow_lead(struct follow *f, const struct dir_hit *hits, u64 above)
+bool follow_lead(struct follow *f, const struct dir_hit *hits, bool news)
 {
 	u32 i;
 	long k;
@@ -301,11 +357,11 @@ bool follow_lead(struct follow *f, const struct dir_hit *hits, u64 above)
 	if (f->fed < f->next_lead)
 		return false;
 	for (i = 0; i < TRIES; i++) {
-		k = choose(f, hits, above);
+		k = choose(f, hits, news);
 		if (k < 0)
 			break;
 		f->stats.leads++;
-		if (lead_by(f, (u32)k, &hits[k])) {
+		if (lead_by(f, (u32)k, hits)) {
 			f->lead_pause = PAUSE_MIN;
 			f->next_lead = f->fed + f->lead_pause;
 			return true;

@@ -130,26 +130,25 @@ static void keep_hint(struct old_leaf *l, const struct hint *hint)
 	l->hint.nr = l->hint.containers ? nr : 0;
 }
 
-static void add_chunk(struct window *w, const struct recipe_entry *e,
-		      u32 leaf)
+/* Chunk or repetitions, @bytes in all, at the window's end. */
+static struct old_chunk *add_chunk(struct window *w, const struct fp *fp,
+				   u64 len, u64 bytes)
 {
 	struct old_chunk *c = &w->chunks[w->nr];
 
 	memset(c, 0, sizeof(*c));
-	c->fp = e->fp;
+	c->fp = *fp;
 	c->off = w->end;
-	c->end = w->end + recipe_entry_bytes(e);
-	c->len = (u32)e->len;
-	c->leaf = leaf;
+	c->end = w->end + bytes;
+	c->len = (u32)len;
+	c->leaf = w->nr_leaves;
 	table_add(w, w->nr++);
+	return c;
 }
 
-int window_add_leaf(struct window *w, const struct fp *fp,
-		    const struct recipe_entry *e, u32 nr,
-		    const struct hint *hint)
+static int begin_leaf(struct window *w, const struct fp *fp, u32 nr)
 {
 	struct old_leaf *l;
-	u32 i;
 	int err;
 
 	akin_assert(!window_is_full(w) && nr <= RECIPE_LEAF_MAX);
@@ -164,15 +163,56 @@ int window_add_leaf(struct window *w, const struct fp *fp,
 		l->fp = *fp;
 	l->off = w->end;
 	l->first = w->nr;
-	keep_hint(l, hint);
-	for (i = 0; i < nr; i++) {
-		if (e[i].type == RECIPE_CHUNK || e[i].type == RECIPE_REPEAT)
-			add_chunk(w, &e[i], w->nr_leaves);
-		w->end += recipe_entry_bytes(&e[i]);
-	}
+	return 0;
+}
+
+static void end_leaf(struct window *w)
+{
+	struct old_leaf *l = &w->leaves[w->nr_leaves++];
+
 	l->end = w->end;
 	l->nr = w->nr - l->first;
-	w->nr_leaves++;
+}
+
+int window_add_leaf(struct window *w, const struct fp *fp,
+		    const struct recipe_entry *e, u32 nr,
+		    const struct hint *hint)
+{
+	u64 bytes;
+	u32 i;
+	int err;
+
+	err = begin_leaf(w, fp, nr);
+	if (err)
+		return err;
+	keep_hint(&w->leaves[w->nr_leaves], hint);
+	for (i = 0; i < nr; i++) {
+		bytes = recipe_entry_bytes(&e[i]);
+		if (e[i].type == RECIPE_CHUNK || e[i].type == RECIPE_REPEAT)
+			add_chunk(w, &e[i].fp, e[i].len, bytes);
+		w->end += bytes;
+	}
+	end_leaf(w);
+	return 0;
+}
+
+int window_add_entries(struct window *w, const struct dir_entry *e, u32 nr,
+		       u64 container)
+{
+	struct old_chunk *c;
+	u32 i;
+	int err;
+
+	err = begin_leaf(w, NULL, nr);
+	if (err)
+		return err;
+	for (i = 0; i < nr; i++) {
+		c = add_chunk(w, &e[i].fp, e[i].len, e[i].len);
+		c->container = container;
+		c->entry = e[i].entry;
+		w->end += e[i].len;
+	}
+	end_leaf(w);
 	return 0;
 }
 
