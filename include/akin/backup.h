@@ -45,6 +45,7 @@ struct akin_backup_options {
 	bool dry_run;			/* read and look up; store nothing */
 	const char *compression;	/* NULL: the pool's; see pool.h */
 	int delta_depth;		/* 0: the pool's; else see pool.h */
+	enum akin_verify verify;
 	uint64_t limit_read;		/* bytes a second; 0: none */
 	uint64_t limit_write;
 	unsigned nr_streams;		/* 0: a default */
@@ -57,6 +58,10 @@ struct akin_backup_options {
 			const char *text, bool vanished);
 	/* Waiting for somebody or something; @text says for what. */
 	void (*waiting)(void *ctx, const char *text);
+	/* Something odd that the snapshot does not suffer from, such as a
+	 * stored copy that cannot be read any more and was stored anew. From
+	 * any thread, a bounded number of times. */
+	void (*notice)(void *ctx, const char *text);
 	void *ctx;
 };
 
@@ -66,6 +71,9 @@ struct akin_backup_result {
 	char parent[33];
 	struct akin_progress total;
 	uint64_t chunks, chunks_new;
+	/* Only with verify: compared with stored copies; of these, had another
+	 * chunk's fingerprint; copies that could not be read. */
+	uint64_t chunks_compared, chunks_collided, chunks_unreadable;
 };
 
 /* 0, or -AKIN_E_partial: committed, with warnings. */

@@ -35,6 +35,10 @@ extern "C" {
 	C(bytes_new, "bytes", COUNTER, "of chunks that were not there yet") \
 	C(chunks_in, "chunks", COUNTER, "cut from what was fed") \
 	C(chunks_new, "chunks", COUNTER, "stored, because they were new") \
+	C(chunks_compared, "chunks", COUNTER, \
+	  "compared with what is stored before they were shared") \
+	C(chunks_collided, "chunks", COUNTER, \
+	  "met that have another chunk's fingerprint") \
 	C(groups_new, "groups", COUNTER, "compressed") \
 	C(groups_referring, "groups", COUNTER, \
 	  "of these, compressed against references") \

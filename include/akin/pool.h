@@ -29,6 +29,18 @@ struct akin_pool;
 #define AKIN_DELTA_DEPTH_MAX 8
 #define AKIN_DELTA_NONE (-1)
 
+/*
+ * How sure backups are of what they share and write. MATCH compares a chunk's
+ * bytes with the stored ones before it is taken as a duplicate of them. WRITE
+ * also reads back every container before the backup counts on it.
+ */
+enum akin_verify {
+	AKIN_VERIFY_DEFAULT = 0,	/* backup: as the pool says; init: OFF */
+	AKIN_VERIFY_OFF,		/* fingerprints are trusted */
+	AKIN_VERIFY_MATCH,
+	AKIN_VERIFY_WRITE,
+};
+
 /* Zeroed fields mean the default. Strings are borrowed during the call. */
 struct akin_init_options {
 	const char *path;	/* the pool; made if it does not exist */
@@ -44,6 +56,7 @@ struct akin_init_options {
 	 * AKIN_DELTA_DEPTH_MAX; 0: AKIN_DELTA_DEPTH_DEFAULT; AKIN_DELTA_NONE:
 	 * groups are compressed without. */
 	int delta_depth;
+	enum akin_verify verify;	/* of backups that do not say */
 	const char *like;	/* another pool's path: share its cut and
 				 * fingerprint keys and its chunk size */
 };
@@ -84,6 +97,7 @@ struct akin_pool_info {
 	char hash_kernel[32], chunk_kernel[16];	/* in use on this machine */
 	uint32_t container_bytes, group_bytes;
 	unsigned delta_depth;	/* 0: no references */
+	enum akin_verify verify;	/* of backups that do not say */
 	uint64_t memory_bytes;	/* how the budget is split: */
 	uint64_t memory_index, memory_directories, memory_groups,
 		memory_streams, memory_fixed;

@@ -43,7 +43,8 @@ static void decoder_drop(void *ctx)
  * Cutting and fingerprints derive from the seed that pools made alike share,
  * so that they agree on chunks; each purpose has a context of its own.
  */
-static int derive(struct depot *d, struct akin_diag *diag)
+static int derive(struct depot *d, const struct hash_ops *data_hash,
+		  struct akin_diag *diag)
 {
 	const struct super *s = &d->super;
 	struct chunk_params params = { s->chunk_method, s->chunk_min,
@@ -53,7 +54,10 @@ static int derive(struct depot *d, struct akin_diag *diag)
 
 	hash_derive_key("akin 2026 chunk fingerprint", s->share_seed,
 			sizeof(s->share_seed), key);
-	err = hasher_new(s->hash_id, key, &d->data_hasher, diag);
+	if (data_hash)
+		err = hasher_new_of(data_hash, key, &d->data_hasher, diag);
+	else
+		err = hasher_new(s->hash_id, key, &d->data_hasher, diag);
 	if (err)
 		return err;
 	hash_derive_key("akin 2026 metadata fingerprint", s->share_seed,
@@ -81,7 +85,7 @@ int depot_init(struct depot *d, struct disk *meta, struct disk *data,
 	d->super = *super;
 	d->counters = opt->counters;
 	d->bases = depot_bases_new();
-	err = d->bases ? derive(d, diag) :
+	err = d->bases ? derive(d, opt->data_hash, diag) :
 			 diag_set(diag, -AKIN_E_nomem, "depot");
 	if (err)
 		goto fail;

@@ -51,6 +51,9 @@ struct depot_options {
 	int (*generation)(void *ctx, u64 container, u32 *generation_ret,
 			  struct akin_diag *diag);
 	void *generation_ctx;
+	/* For tests: fingerprints of data that collide. NULL: the hash that
+	 * the superblock names. */
+	const struct hash_ops *data_hash;
 };
 
 /*

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "follow/follow.h"
 #include "ingest/lane.h"
+#include "ingest/match_verify.h"
 #include "ingest/session_internal.h"
 
 /* More do not make a session faster; each leaves a container half full. */
@@ -28,7 +29,8 @@ static size_t lane_bytes(const struct session *s)
 
 	return hash_scratch_bytes() + batch / 8 +
 	       chunks * (sizeof(u32) + sizeof(struct hash_item) +
-			 sizeof(struct fp) + sizeof(struct dir_hit)) +
+			 sizeof(struct fp) + sizeof(struct dir_hit) +
+			 (s->verify ? matcher_chunk_bytes() : 0)) +
 	       2 * (s->buffer_bytes + WRITE_BEHIND_BYTES +
 		    NEARSET_MAX * sizeof(struct near_place) +
 		    super->container_chunks * sizeof(struct dir_entry));
@@ -80,6 +82,7 @@ static void lane_free(struct lane *l)
 	packer_release(&l->meta_packer);
 	chunk_scratch_free(l->cut_scratch);
 	hash_scratch_free(l->hash_scratch);
+	matcher_free(l->matcher);
 	mem_free(l->items);
 	mem_free(l->fps);
 	mem_free(l->hits);
@@ -106,6 +109,8 @@ static int lane_new(struct session *s, struct lane **out,
 		err = chunk_scratch_new(batch, &l->cut_scratch, diag);
 	if (!err)
 		err = hash_scratch_new(&l->hash_scratch, diag);
+	if (!err && s->verify)
+		err = matcher_new(s, &l->matcher, diag);
 	if (err) {
 		lane_free(l);
 		return err;

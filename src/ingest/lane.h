@@ -27,6 +27,8 @@
 #define BATCH_BYTES (512 * KiB)
 #define BATCH_BYTES_MIN (64 * KiB)
 
+struct matcher;
+
 struct lane {
 	struct session *session;
 	pthread_mutex_t lock;	/* held while a batch is processed */
@@ -36,6 +38,7 @@ struct lane {
 
 	struct chunk_scratch *cut_scratch;
 	struct hash_scratch *hash_scratch;
+	struct matcher *matcher;	/* NULL: nothing is compared */
 	/* Of one batch. */
 	struct hash_item *items;
 	struct fp *fps;

@@ -40,6 +40,11 @@ u8 session_delta_depth(const struct session *s)
 	return s->delta_depth;
 }
 
+bool session_compares(const struct session *s)
+{
+	return s->verify != SUPER_VERIFY_OFF;
+}
+
 void session_fail_locked(struct session *s, int err,
 			 const struct akin_diag *diag)
 {
@@ -88,6 +93,10 @@ int session_begin(struct depot *d, struct catalog *c,
 	pthread_mutex_init(&s->touch_lock, NULL);
 	s->view = opt->view;
 	pthread_cond_init(&s->changed, NULL);
+	s->verify = opt->verify;
+	s->notice = opt->notice;
+	s->notice_ctx = opt->notice_ctx;
+	match_log_init(&s->compared);
 	s->max_jobs = 2 * workers_nr(d->workers) + 1;
 	s->codec = opt->codec ? *opt->codec : depot_codec(d);
 	s->buffer_bytes = codec_bound(session_max_group(s));
@@ -135,6 +144,7 @@ void session_free(struct session *s)
 	free_buffers(s);
 	dryset_free(s->dry);
 	ref_memory_free(s->refs);
+	match_log_release(&s->compared);
 	mem_free(s->sealed);
 	mem_free(s->ranges);
 	pthread_cond_destroy(&s->changed);

@@ -37,6 +37,13 @@ struct session_options {
 	int (*lock)(void *ctx, u64 number, u64 txn, struct akin_diag *diag);
 	void *lock_ctx;
 	const struct codec_choice *codec;	/* NULL: the pool's */
+	u8 verify;		/* enum super_verify: how sure to be */
+	/*
+	 * Worth knowing, though nothing is lost: a bounded number of times,
+	 * from any thread. May be NULL.
+	 */
+	void (*notice)(void *ctx, const char *text);
+	void *notice_ctx;
 	/* For all streams together: batches, open groups and containers.
 	 * 0: no bound. */
 	size_t memory_bytes;
@@ -54,6 +61,8 @@ int session_begin(struct depot *d, struct catalog *c,
 u64 session_number(const struct session *s);
 u64 session_snapshot_number(const struct session *s);
 struct depot *session_depot(struct session *s);
+/* Does it compare chunks before it shares them? */
+bool session_compares(const struct session *s);
 
 /* An open container, owned by one packer. */
 struct session_container {
@@ -124,6 +133,9 @@ struct session_stats {
 	/* Of groups stored against references: how many, their raw bytes, and
 	 * what they would take more without, as far as that is known. */
 	u64 ref_groups, ref_raw_bytes, ref_saved_bytes;
+	u64 chunks_compared;	/* with their stored copies */
+	u64 chunks_collided;	/* have another chunk's fingerprint */
+	u64 chunks_unreadable;	/* stored copies that could not be read */
 };
 void session_get_stats(struct session *s, struct session_stats *out);
 

@@ -108,6 +108,7 @@ void session_get_stats(struct session *s, struct session_stats *out)
 	pthread_mutex_lock(&s->lock);
 	*out = s->stats;
 	pthread_mutex_unlock(&s->lock);
+	match_log_stats(&s->compared, out);
 }
 
 bool session_checkpoint_due(struct session *s)

@@ -11,6 +11,7 @@
 #include "catalog/catalog_gc.h"
 #include "ingest/dryset.h"
 #include "ingest/lane.h"
+#include "ingest/match_log.h"
 #include "ingest/session.h"
 #include "ingest/session_refs.h"
 
@@ -44,6 +45,10 @@ struct session {
 	size_t buffer_bytes;
 	u8 delta_depth;
 	struct ref_memory *refs;
+	u8 verify;			/* enum super_verify */
+	void (*notice)(void *ctx, const char *text);
+	void *notice_ctx;
+	struct match_log compared;
 	struct lane_set lanes;
 
 	/* Held while something is published, its I/O included: what is sealed

@@ -54,6 +54,7 @@ struct akin_pool {
 	/* Tests set it: what time it is. NULL: what the clocks say. */
 	const struct clock_reading *clock;
 	u64 reserve_session;	/* session that index runs are reserved for */
+	const struct hash_ops *data_hash;	/* tests only; else NULL */
 	atomic_bool stop;
 };
 
@@ -67,6 +68,12 @@ int store_init_on(struct disk *meta, struct disk *data,
 int store_open_on(struct disk *meta, struct disk *data,
 		  const struct akin_open_options *opt, struct akin_pool **out,
 		  struct akin_diag *diag) __must_check;
+/* For tests: with fingerprints of data that collide, as @data_hash makes them.
+ * Every handle on such a pool must be opened so. */
+int store_open_hashed(struct disk *meta, struct disk *data,
+		      const struct akin_open_options *opt,
+		      const struct hash_ops *data_hash, struct akin_pool **out,
+		      struct akin_diag *diag) __must_check;
 
 /* The index as the catalog has it now: 1, or 0 if nothing was committed since
  * the last time, or an error. */
@@ -110,9 +117,10 @@ int store_budget_split(size_t memory, unsigned nr_threads,
 
 /*
  * A session takes memory for its streams (session_options.memory_bytes), most
- * of that for decoded groups too: writing decodes little.
+ * of that for decoded groups too unless it @compares chunks: else writing
+ * decodes little.
  */
-size_t store_take_stream_memory(struct akin_pool *p);
+size_t store_take_stream_memory(struct akin_pool *p, bool compares);
 void store_return_stream_memory(struct akin_pool *p);
 
 /* store_counters.c: from here on everything is counted. */

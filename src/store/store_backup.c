@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "ingest/match_log.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "source/source.h"
@@ -342,6 +343,13 @@ static void say_waiting(void *ctx, const char *text)
 		b->opt->waiting(b->opt->ctx, text);
 }
 
+static void say_notice(void *ctx, const char *text)
+{
+	struct backup *b = ctx;
+
+	b->opt->notice(b->opt->ctx, text);
+}
+
 /*
  * What the index has lost would be stored again, and a rebuild reads some 35
  * bytes a chunk: so it comes first.
@@ -439,6 +447,8 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	if (p->read_only)
 		return diag_set(diag, -AKIN_E_readonly, "the pool was opened "
 				"for reading only");
+	if (opt->verify > AKIN_VERIFY_WRITE)
+		return diag_set(diag, -AKIN_E_usage, "no such verification");
 	if (opt->compression) {
 		err = codec_parse(opt->compression, &codec, diag);
 		if (err)
@@ -453,7 +463,11 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	sopt.lock = store_lock_session;
 	sopt.lock_ctx = p;
 	sopt.view = p->view;
-	sopt.memory_bytes = store_take_stream_memory(p);
+	sopt.verify = opt->verify ? (u8)(opt->verify - 1) : p->super.verify;
+	sopt.notice = opt->notice ? say_notice : NULL;
+	sopt.notice_ctx = b;
+	sopt.memory_bytes = store_take_stream_memory(p, sopt.verify !=
+						     SUPER_VERIFY_OFF);
 	err = fill_snapshot(b, paths, nr_paths, &sopt.info, diag);
 	if (!err)
 		err = paths_key(b, sopt.info.host, paths, nr_paths,
@@ -507,6 +521,7 @@ static int commit(struct backup *b, struct ingest_counts *counts,
 	fill_counts(b, counts);
 	if (b->opt->dry_run)
 		return session_end(b->session, false, diag);
+	match_log_settle(b->session);
 	b->snap.root_hint = b->root_hint.hint;
 	err = session_commit(b->session, &b->snap, diag);
 	memset(&b->snap.root_hint, 0, sizeof(b->snap.root_hint));
@@ -544,7 +559,13 @@ static void release(struct backup *b)
 static void fill_result(struct backup *b, const struct ingest_counts *c,
 			struct akin_backup_result *out)
 {
+	struct session_stats st;
+
+	session_get_stats(b->session, &st);
 	memset(out, 0, sizeof(*out));
+	out->chunks_compared = st.chunks_compared;
+	out->chunks_collided = st.chunks_collided;
+	out->chunks_unreadable = st.chunks_unreadable;
 	out->number = b->snap.number;
 	if (out->number)	/* 0: a dry run */
 		store_id_export(b->snap.id, out->id);

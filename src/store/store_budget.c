@@ -41,9 +41,9 @@ void akin_prepare_process(void)
 	mem_prepare_process();
 }
 
-size_t store_take_stream_memory(struct akin_pool *p)
+size_t store_take_stream_memory(struct akin_pool *p, bool compares)
 {
-	size_t keep = p->budget.groups / 4;
+	size_t keep = compares ? p->budget.groups : p->budget.groups / 4;
 
 	groupcache_set_budget(p->depot.groups, keep);
 	return p->budget.streams + p->budget.groups - keep;

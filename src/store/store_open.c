@@ -190,6 +190,7 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 	opt.counters = p->counters;
 	opt.generation = store_generation;
 	opt.generation_ctx = p;
+	opt.data_hash = p->data_hash;
 	err = depot_init(&p->depot, p->meta, p->data, &p->super, &opt, diag);
 	if (err)
 		return err;
@@ -246,9 +247,10 @@ static int pool_new(const struct akin_open_options *opt,
 				  &p->budget, diag);
 }
 
-int store_open_on(struct disk *meta, struct disk *data,
-		  const struct akin_open_options *opt, struct akin_pool **out,
-		  struct akin_diag *diag)
+int store_open_hashed(struct disk *meta, struct disk *data,
+		      const struct akin_open_options *opt,
+		      const struct hash_ops *data_hash, struct akin_pool **out,
+		      struct akin_diag *diag)
 {
 	struct akin_pool *p = NULL;
 	int err;
@@ -257,6 +259,7 @@ int store_open_on(struct disk *meta, struct disk *data,
 	if (p) {
 		p->meta = meta;
 		p->data = data;
+		p->data_hash = data_hash;
 	} else {
 		disk_free(meta);
 		disk_free(data);
@@ -269,6 +272,13 @@ int store_open_on(struct disk *meta, struct disk *data,
 	}
 	*out = p;
 	return 0;
+}
+
+int store_open_on(struct disk *meta, struct disk *data,
+		  const struct akin_open_options *opt, struct akin_pool **out,
+		  struct akin_diag *diag)
+{
+	return store_open_hashed(meta, data, opt, NULL, out, diag);
 }
 
 int akin_pool_open(const struct akin_open_options *opt,
@@ -343,6 +353,7 @@ void akin_pool_get_info(struct akin_pool *p, struct akin_pool_info *out)
 		 chunker_kernel(p->depot.chunker));
 	out->container_bytes = p->super.container_bytes;
 	out->group_bytes = p->super.group_bytes;
+	out->verify = (enum akin_verify)(p->super.verify + 1);
 	out->memory_bytes = p->budget.total;
 	out->memory_index = p->budget.index;
 	out->memory_directories = p->budget.dirs;

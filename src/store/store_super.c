@@ -63,6 +63,8 @@ static int choose(const struct akin_init_options *opt, struct super *s,
 	if (!s->hash_id)
 		return diag_set(diag, -AKIN_E_usage, "'%s': no such hash; "
 				"there are blake3 and sha256", opt->hash);
+	if (opt->verify > AKIN_VERIFY_WRITE)
+		return diag_set(diag, -AKIN_E_usage, "no such verification");
 	s->container_bytes = opt->container_bytes ? opt->container_bytes :
 						    DEFAULT_CONTAINER;
 	if (s->container_bytes < MiB || s->container_bytes > 64 * MiB)
@@ -76,6 +78,7 @@ static int choose(const struct akin_init_options *opt, struct super *s,
 	s->delta_depth = (u8)(opt->delta_depth == AKIN_DELTA_NONE ? 0 :
 			      opt->delta_depth ? opt->delta_depth :
 						 AKIN_DELTA_DEPTH_DEFAULT);
+	s->verify = opt->verify ? (u8)(opt->verify - 1) : SUPER_VERIFY_OFF;
 	s->chunk_method = params.method;
 	s->chunk_min = params.min;
 	s->chunk_avg = params.avg;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "store/store.h"
@@ -12,6 +13,7 @@ int simpool_init(struct simpool *sp, struct akin_diag *diag)
 	struct disk *meta, *data;
 	int err;
 
+	memset(sp, 0, sizeof(*sp));
 	sp->meta = simdisk_new("metadata");
 	sp->data = simdisk_new("data");
 	simdisk_join(sp->data, sp->meta);
@@ -31,9 +33,10 @@ void simpool_free(struct simpool *sp)
 
 struct simpool simpool_clone(const struct simpool *sp)
 {
-	struct simpool out = { simdisk_clone(sp->meta),
-			       simdisk_clone(sp->data) };
+	struct simpool out = *sp;
 
+	out.meta = simdisk_clone(sp->meta);
+	out.data = simdisk_clone(sp->data);
 	simdisk_join(out.data, out.meta);
 	return out;
 }
@@ -41,9 +44,10 @@ struct simpool simpool_clone(const struct simpool *sp)
 struct simpool simpool_reboot(const struct simpool *sp, u64 seed,
 			      enum sim_mode mode)
 {
-	struct simpool out = { simdisk_reboot(sp->meta, seed, mode),
-			       simdisk_reboot(sp->data, seed + 1, mode) };
+	struct simpool out = *sp;
 
+	out.meta = simdisk_reboot(sp->meta, seed, mode);
+	out.data = simdisk_reboot(sp->data, seed + 1, mode);
 	simdisk_join(out.data, out.meta);
 	return out;
 }
@@ -55,9 +59,9 @@ int simpool_open(struct simpool *sp, bool read_only, struct akin_pool **out,
 					 .memory_bytes = 32 << 20,
 					 .nr_threads = 1 };
 
-	return store_open_on(simdisk_attach(sp->meta, !read_only),
-			     simdisk_attach(sp->data, !read_only), &opt, out,
-			     diag);
+	return store_open_hashed(simdisk_attach(sp->meta, !read_only),
+				 simdisk_attach(sp->data, !read_only), &opt,
+				 sp->data_hash, out, diag);
 }
 
 struct source {
@@ -77,20 +81,30 @@ static long source_read(void *ctx, void *buf, size_t cap,
 	return (long)n;
 }
 
+static void on_notice(void *ctx, const char *text)
+{
+	struct simpool *sp = ctx;
+
+	sp->nr_notices++;
+	snprintf(sp->notice, sizeof(sp->notice), "%s", text);
+}
+
 int simpool_put(struct simpool *sp, const char *name, const void *data,
 		size_t n, struct akin_diag *diag)
 {
-	struct akin_backup_options opt = { .host = "test" };
-	struct akin_backup_result result;
+	struct akin_backup_options opt = { .host = "test",
+					   .verify = sp->verify,
+					   .notice = on_notice, .ctx = sp };
 	struct source s = { data, n };
 	struct akin_pool *p;
 	int err;
 
+	sp->nr_notices = 0;
 	err = simpool_open(sp, false, &p, diag);
 	if (err)
 		return err;
 	err = akin_backup_stream(p, &opt, name, source_read, NULL, &s,
-				 &result, diag);
+				 &sp->result, diag);
 	akin_pool_close(p);
 	return err;
 }

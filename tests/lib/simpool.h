@@ -11,9 +11,16 @@
 
 struct simpool {
 	struct simdisk *meta, *data;
+	/* How it is opened and backed up to; zeros are the defaults. */
+	const struct hash_ops *data_hash;
+	enum akin_verify verify;
+	/* Of the last simpool_put(). */
+	struct akin_backup_result result;
+	u32 nr_notices;
+	char notice[256];	/* the last one */
 };
 
-/* Chunks of 1 KiB and containers of 1 MiB, so that little data makes many. */
+/* Zeroes @sp. Chunks of 1 KiB and containers of 1 MiB, so that little data makes many. */
 int simpool_init(struct simpool *sp, struct akin_diag *diag);
 void simpool_free(struct simpool *sp);
 struct simpool simpool_clone(const struct simpool *sp);

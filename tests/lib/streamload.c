@@ -154,7 +154,7 @@ static int begin(struct akin_pool *p, struct session **out,
 	snprintf(opt.info.host, sizeof(opt.info.host), "load");
 	snprintf(opt.info.command, sizeof(opt.info.command), "load");
 	opt.info.pid = (u32)getpid();
-	opt.memory_bytes = store_take_stream_memory(p);
+	opt.memory_bytes = store_take_stream_memory(p, false);
 	err = session_begin(&p->depot, p->catalog, &opt, out, diag);
 	if (!err)
 		p->reserve_session = session_number(*out);
