@@ -35,6 +35,10 @@ static int close_group(struct packer *p, struct akin_diag *diag)
 	err = container_writer_close_group(p->sc->writer, &g, diag);
 	if (err)
 		return err;
+	/* For chunks that repeat before they can be read back. */
+	if (session_compares(p->session) && p->kind == CONTAINER_DATA)
+		groupcache_offer(session_depot(p->session)->groups,
+				 p->sc->number, g.number, raw, p->raw_len);
 	p->raw = NULL;
 	p->raw_len = 0;
 	p->nr_chunks = 0;

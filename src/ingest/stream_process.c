@@ -7,6 +7,7 @@
  */
 #include "base/mem.h"
 #include "ingest/hash_parts.h"
+#include "ingest/match_verify.h"
 #include "ingest/stream_internal.h"
 
 /* The batch's chunks as items to hash, in the lane's room. */
@@ -71,24 +72,28 @@ static int emit_chunk(struct ingest_stream *st, u32 k, u32 i,
 {
 	const struct hash_item *item = &st->lane->items[k];
 	struct recipe_entry e = { .type = RECIPE_CHUNK, .len = item->len,
-				  .count = 1, .fp = st->lane->fps[k] };
+				  .count = 1 };
 	struct dir_hit *hit = &st->lane->hits[k];
-	int err;
+	struct fp *fp = &st->lane->fps[k];
+	int err = 0;
 
 	st->tally.chunks++;
 	/* An equal chunk may have been stored since the batch was looked up. */
 	if (!hit->container) {
-		err = depot_find_again(st->depot, &e.fp, hit, diag);
-		if (err)
-			return err;
+		err = depot_find_again(st->depot, fp, hit, diag);
+		if (!err && hit->container && st->lane->matcher)
+			err = match_more(st->lane, k, 1, diag);
 	}
-	if (!hit->container || hit->len != item->len) {
-		err = store_chunk(st, i, &e.fp, item, &hit->container, diag);
-		if (err)
-			return err;
-	} else {
+	if (!err && (!hit->container || hit->len != item->len)) {
+		err = store_chunk(st, i, fp, item, &hit->container, diag);
+		if (!err && st->lane->matcher && !st->opt.dry_run)
+			match_stored(st->lane, k);
+	} else if (!err) {
 		session_touch(st->session, hit->container);
 	}
+	if (err)
+		return err;
+	e.fp = *fp;
 	return recipe_builder_add(&st->recipe, &e, hit->container, diag);
 }
 
@@ -106,6 +111,8 @@ static int emit_data(struct ingest_stream *st, const struct batch *b,
 	}
 	follow_batch(st->follow, st->recipe.bytes, st->lane->items + *k,
 		     st->lane->fps + *k, st->lane->hits + *k, op->nr_chunks);
+	if (st->lane->matcher)
+		err = match_more(st->lane, *k, op->nr_chunks, diag);
 	for (i = 0; !err && i < op->nr_chunks; i++)
 		err = emit_chunk(st, (*k)++, i, diag);
 	return err;
@@ -186,6 +193,8 @@ static int process_in_lane(struct ingest_stream *st, struct batch *b, u32 *done,
 	if (!err)
 		err = depot_find(st->depot, l->fps, l->nr_chunks, l->hits,
 				 diag);
+	if (!err && l->matcher)
+		err = match_batch(l, diag);
 	while (!err && *done < b->nr_ops)
 		err = emit_op(st, b, &b->ops[(*done)++], &k, diag);
 	if (!st->cut_scratch)
