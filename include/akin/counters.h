@@ -48,6 +48,8 @@ extern "C" {
 	  "that these groups would take more without, estimated") \
 	C(references_failed, "groups", COUNTER, \
 	  "stored without references that could not be read") \
+	C(groups_read_back, "groups", COUNTER, \
+	  "read back and decoded after they were written") \
 	C(containers_new, "containers", COUNTER, "sealed") \
 	C(data_stored, "bytes", COUNTER, "of sealed containers of data") \
 	C(metadata_stored, "bytes", COUNTER, \

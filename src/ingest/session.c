@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "ingest/read_back.h"
 #include "ingest/session_internal.h"
 #include "os/clock.h"
 #include "os/random.h"
@@ -228,6 +229,8 @@ static void seal_one(struct work *work, void *thread_ctx)
 	int err;
 
 	err = container_writer_seal(oc->pub.writer, &sealed, &diag);
+	if (!err && s->verify == SUPER_VERIFY_WRITE)
+		err = read_back(s->depot, oc->pub.writer, &diag);
 	dircache_close(s->depot->dirs, oc->pub.slot);
 	container_writer_free(oc->pub.writer);
 	pthread_mutex_lock(&s->lock);

@@ -500,10 +500,15 @@ static int sim_pwrite(struct file *f, const void *data, size_t n, u64 off,
 	struct sim_file *sf = to_sim(f);
 	struct sim_inode *in = sf->inode;
 	size_t fits;
-	int err = sim_begin_file(f, SIM_WRITE, off, n, diag);
+	u64 struck;
+	u8 wrong;
+	int err;
 
+	pthread_mutex_lock(&sf->at->sd->machine->lock);
+	struck = sf->at->sd->nr_faults;
+	err = admit(sf->at, SIM_WRITE, f->name, off, n, diag);
 	if (err)
-		return err;
+		return sim_end(sf->at, err);
 	err = check_writable(sf, off + n, diag);
 	if (err || n == 0)
 		return sim_end(sf->at, err);
@@ -511,6 +516,12 @@ static int sim_pwrite(struct file *f, const void *data, size_t n, u64 off,
 	if (fits) {
 		image_write(&in->now, data, fits, off);
 		pending_add(in, PENDING_WRITE, data, fits, off, in->now.size);
+	}
+	if (fits && sf->at->sd->nr_faults > struck) {
+		wrong = ((const u8 *)data)[fits / 2] ^ 4;
+		image_write(&in->now, &wrong, 1, off + fits / 2);
+		pending_add(in, PENDING_WRITE, &wrong, 1, off + fits / 2,
+			    in->now.size);
 	}
 	if (fits < n)
 		err = diag_set(diag, -AKIN_E_nospace,

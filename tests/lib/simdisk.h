@@ -119,7 +119,9 @@ struct simdisk *simdisk_clone(struct simdisk *sd);
 struct sim_fault {
 	unsigned kinds;		/* enum sim_kind bits; 0 = no fault */
 	u64 nth;		/* matching operation from now on, 1 = next */
-	int code;		/* negative, such as -AKIN_E_io */
+	int code;		/* negative, such as -AKIN_E_io; 0: a write
+				 * says that it succeeded, but one bit in its
+				 * middle is wrong */
 	bool for_good;		/* and all after it */
 	const char *name;	/* only names that contain this; borrowed,
 				 * NULL = any */
