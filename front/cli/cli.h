@@ -52,6 +52,10 @@ int cli_cmd_help(struct cli *c);
 /* Opens the pool that -p names, into c->pool. */
 int cli_open(struct cli *c, bool read_only);
 
+/* --verify's LEVEL; NULL is the default. */
+enum akin_verify cli_verify_level(const char *level);
+const char *cli_verify_text(enum akin_verify level);
+
 /* What --host, --tag and --path choose; borrows from c->args. */
 struct akin_snapshot_filter cli_filter(const struct cli *c);
 /* For the options of init and backup. */

@@ -18,6 +18,11 @@ static void on_warning(void *ctx, const char *path, int code,
 	cli_warn(ctx, path, code, text, vanished);
 }
 
+static void on_notice(void *ctx, const char *text)
+{
+	cli_warn(ctx, NULL, 0, text, false);
+}
+
 /* The command line, as it could be typed again. */
 static void describe_command(struct cli *c, struct cli_str *out)
 {
@@ -50,11 +55,13 @@ static void fill_options(struct cli *c, struct akin_backup_options *opt)
 	opt->dry_run = a->dry_run;
 	opt->compression = a->compression;
 	opt->delta_depth = cli_delta_depth(a);
+	opt->verify = cli_verify_level(a->verify_level);
 	opt->limit_read = a->limit_read;
 	opt->limit_write = a->limit_write;
 	opt->progress = cli_on_progress;
 	opt->warning = on_warning;
 	opt->waiting = cli_on_waiting;
+	opt->notice = on_notice;
 	opt->ctx = c;
 }
 
@@ -82,6 +89,9 @@ static void print_json(struct cli *c, const struct akin_backup_result *r,
 	cli_json_uint(j, "bytes_stored", t->bytes_stored);
 	cli_json_uint(j, "chunks", r->chunks);
 	cli_json_uint(j, "chunks_new", r->chunks_new);
+	cli_json_uint(j, "chunks_compared", r->chunks_compared);
+	cli_json_uint(j, "chunks_collided", r->chunks_collided);
+	cli_json_uint(j, "chunks_unreadable", r->chunks_unreadable);
 	cli_json_uint(j, "warnings", t->warnings);
 	cli_json_seconds(j, "seconds", t->elapsed_ns);
 	cli_json_end(j, stdout);
@@ -113,6 +123,10 @@ static void print_text(struct cli *c, const struct akin_backup_result *r)
 		       (unsigned long long)t->files_unchanged,
 		       cli_plural(t->files_unchanged, "file"), r->parent);
 	putchar('\n');
+	if (r->chunks_compared)
+		printf("%llu %s compared with what was stored\n",
+		       (unsigned long long)r->chunks_compared,
+		       cli_plural(r->chunks_compared, "chunk"));
 }
 
 static int finish(struct cli *c, const struct akin_backup_result *r, int err)

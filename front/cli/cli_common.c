@@ -167,6 +167,27 @@ void cli_warn(struct cli *c, const char *path, int code, const char *text,
 		cli_term_message(CLI_NOTE, code, path, text, NULL);
 }
 
+static const char *const verify_levels[] = {
+	[AKIN_VERIFY_DEFAULT] = "", [AKIN_VERIFY_OFF] = "off",
+	[AKIN_VERIFY_MATCH] = "match", [AKIN_VERIFY_WRITE] = "write",
+};
+
+enum akin_verify cli_verify_level(const char *level)
+{
+	int i;
+
+	for (i = AKIN_VERIFY_WRITE; level && i > AKIN_VERIFY_DEFAULT; i--) {
+		if (strcmp(level, verify_levels[i]) == 0)
+			return (enum akin_verify)i;
+	}
+	return AKIN_VERIFY_DEFAULT;
+}
+
+const char *cli_verify_text(enum akin_verify level)
+{
+	return verify_levels[level];
+}
+
 int cli_output_error(struct cli *c)
 {
 	if (!ferror(stdout))

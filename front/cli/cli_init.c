@@ -30,6 +30,7 @@ int cli_cmd_init(struct cli *c)
 		.hash = a->hash,
 		.delta_depth = cli_delta_depth(a),
 		.like = a->like,
+		.verify = cli_verify_level(a->verify_level),
 	};
 	int err;
 

@@ -14,6 +14,7 @@ static void row(const char *label, uint64_t bytes)
 static void print_pool_json(struct cli *c, const struct akin_stats *s)
 {
 	struct cli_json *j = &c->json;
+	struct akin_pool_info info;
 
 	cli_json_begin(j, "stats");
 	cli_json_uint(j, "snapshots", s->snapshots);
@@ -35,11 +36,14 @@ static void print_pool_json(struct cli *c, const struct akin_stats *s)
 	cli_json_uint(j, "meta_total", s->meta_total);
 	cli_json_uint(j, "data_free", s->data_free);
 	cli_json_uint(j, "data_total", s->data_total);
+	akin_pool_get_info(c->pool, &info);
+	cli_json_text(j, "verify", cli_verify_text(info.verify));
 	cli_json_end(j, stdout);
 }
 
-static void print_pool(const struct akin_stats *s)
+static void print_pool(struct cli *c, const struct akin_stats *s)
 {
+	struct akin_pool_info info;
 	char a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT];
 
 	printf("%-24s %10llu\n", "snapshots",
@@ -67,6 +71,8 @@ static void print_pool(const struct akin_stats *s)
 	       cli_size_text(s->meta_free, a), cli_size_text(s->meta_total, b));
 	printf("%-24s %10s  of %s\n", "free, data",
 	       cli_size_text(s->data_free, a), cli_size_text(s->data_total, b));
+	akin_pool_get_info(c->pool, &info);
+	printf("%-24s %10s\n", "verification", cli_verify_text(info.verify));
 }
 
 static int print_codec_json(void *ctx, const struct akin_codec_stats *s)
@@ -124,7 +130,7 @@ static int pool_stats(struct cli *c)
 	if (c->args.json)
 		print_pool_json(c, &s);
 	else
-		print_pool(&s);
+		print_pool(c, &s);
 	return c->args.by_codec ? codec_stats(c) : 0;
 }
 

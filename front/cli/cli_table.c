@@ -73,6 +73,10 @@ const struct cli_option cli_options[] = {
 	  .choices = "blake3|sha256" },
 	{ "container-size", 0, CLI_SIZE, "SIZE", B(INIT), AT(container_size),
 	  "write containers of SIZE, 1M to 64M (default 8M)" },
+	{ "verify", 0, CLI_CHOICE, "LEVEL", B(INIT), AT(verify_level),
+	  "how sure backups are unless they say: off (trust fingerprints; the "
+	  "default), match (compare bytes before they are shared), write (also "
+	  "read back what was written)", .choices = "off|match|write" },
 	{ "like", 0, CLI_STRING, "POOL", B(INIT), AT(like),
 	  "share the keys and chunk size of another pool, so that data can be "
 	  "copied between them as it is", .complete = CLI_COMPLETE_DIR },
@@ -108,6 +112,9 @@ const struct cli_option cli_options[] = {
 	  "compress against similar stored data in chains of at most N, 0 to "
 	  "8, instead of what the pool says",
 	  .choices = "0|1|2|3|4|5|6|7|8" },
+	{ "verify", 0, CLI_CHOICE, "LEVEL", B(BACKUP), AT(verify_level),
+	  "off, match or write instead of what the pool says; see 'akin help "
+	  "verification'", .choices = "off|match|write" },
 	{ "limit-read", 0, CLI_RATE, "RATE", B(BACKUP), AT(limit_read),
 	  "read at most RATE bytes a second, such as 50M" },
 	{ "limit-write", 0, CLI_RATE, "RATE", B(BACKUP), AT(limit_write),

@@ -41,6 +41,7 @@ struct cli_args {
 	const char *stdin_name;
 	bool exec, one_file_system, force, read_special, dry_run;
 	uint64_t limit_read, limit_write;
+	const char *verify_level;	/* init, too */
 	/* the others */
 	struct cli_list snapshots, paths, includes;
 	const char *target, *overwrite;

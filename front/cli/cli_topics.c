@@ -96,6 +96,30 @@ const struct cli_topic cli_topics[] = {
 	"is a size each second. Everything that is printed is in KiB, MiB, GiB:\n"
 	"powers of 1024.\n", NULL },
 
+	{ "verification", "VERIFICATION", "how sure a backup is of what it stores",
+	"A backup recognises data that is stored already by its fingerprint. The\n"
+	"LEVEL of --verify says what else it does:\n"
+	"\n"
+	"    off     trusts fingerprints: 256 bits, and keyed. No two different\n"
+	"            chunks with the same one are known of any such hash\n"
+	"    match   compares every byte with the stored copy before it counts as\n"
+	"            a duplicate. A copy that cannot be read any more is noticed\n"
+	"            and stored anew, and so is one that differs, apart from the\n"
+	"            other. Costs the reading and decoding of what is shared\n"
+	"    write   does so too, and reads back, decodes and compares all it has\n"
+	"            written before a snapshot counts on it. Costs the reading and\n"
+	"            decoding of what is new as well\n"
+	"\n"
+	"What is read back comes from the device if the kernel lets go of what it\n"
+	"keeps in memory, as those of local file systems do when asked; the device\n"
+	"may answer from a cache of its own all the same. So 'write' finds what\n"
+	"goes wrong on the way to a disk, not what a disk will lose tomorrow:\n"
+	"'akin check --read-data' is for that.\n"
+	"\n"
+	"Files that are taken from the parent snapshot are not read and so not\n"
+	"compared; --force reads them. 'akin init' sets what a pool's backups do\n"
+	"unless they say.\n", NULL },
+
 	{ "output", "OUTPUT", "names in listings, and JSON",
 	"Names are bytes. They are printed so that no byte of them can control a\n"
 	"terminal, and so that they can be pasted back into bash, zsh or ksh: as\n"
