@@ -111,6 +111,17 @@ int catalog_tick(struct catalog *c, const struct clock_reading *now,
 	return catalog_run(c, STMT_CLOCK_SET, NULL, diag);
 }
 
+int catalog_pass_time(struct catalog *c, const struct clock_reading *now,
+		      struct catalog_now *out, struct akin_diag *diag)
+{
+	int err = catalog_txn_begin(c, diag);
+
+	if (err)
+		return err;
+	err = catalog_tick(c, now, out, diag);
+	return catalog_txn_end(c, err, diag);
+}
+
 int catalog_now(struct catalog *c, const struct clock_reading *now,
 		struct catalog_now *out, struct akin_diag *diag)
 {

@@ -34,7 +34,11 @@ struct catalog_now {
 	s64 wall_sec;
 	u64 age_sec;
 };
-/* Without writing anything. @now NULL: clock_read(). */
+/* @now NULL: clock_read(). The first moves the clock on, as every commit and
+ * every other change of this page does; the second writes nothing. */
+int catalog_pass_time(struct catalog *c, const struct clock_reading *now,
+		      struct catalog_now *out, struct akin_diag *diag)
+	__must_check;
 int catalog_now(struct catalog *c, const struct clock_reading *now,
 		struct catalog_now *out, struct akin_diag *diag) __must_check;
 /* @l may be NULL. */

@@ -435,9 +435,14 @@ int akin_forget(struct akin_pool *p, const struct akin_forget_options *opt,
 	if (p->read_only && !opt->dry_run)
 		return diag_set(diag, -AKIN_E_readonly, "the pool was opened "
 				"for reading only");
-	err = catalog_txn(p->catalog, &f.as_of, diag);
-	if (!err)
+	/* Also one that comes to nothing makes the pool older. */
+	if (opt->dry_run)
 		err = catalog_now(p->catalog, store_clock(p), &f.now, diag);
+	else
+		err = catalog_pass_time(p->catalog, store_clock(p), &f.now,
+					diag);
+	if (!err)
+		err = catalog_txn(p->catalog, &f.as_of, diag);
 	if (!err && opt->nr_snapshots)
 		err = forget_named(&f);
 	else if (!err && !opt->policy)
