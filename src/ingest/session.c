@@ -75,6 +75,31 @@ u32 session_max_group(const struct session *s)
 			    RECIPE_PIECE_MAX);
 }
 
+/*
+ * With one limit for all, everything that is newer than the depth allows is
+ * made from the same old versions, and grows with the distance to them. So one
+ * session in REBASE_EVERY keeps a level below the limit, and those that follow
+ * find near bases on it: 24 releases of a program take 94 MB instead of 130,
+ * at depth 2. More levels are staggered likewise.
+ *
+ * Which sessions is decided by the fractional parts of multiples of the golden
+ * ratio, which are spread evenly whatever number of series takes turns.
+ */
+#define REBASE_EVERY 4
+#define GOLDEN_RATIO_32 0x9e3779b1u
+
+static u8 depth_of(u64 number, u8 depth)
+{
+	u32 at = (u32)(number * GOLDEN_RATIO_32);
+	u32 below = UINT32_MAX / REBASE_EVERY;
+
+	while (depth > 1 && at < below) {
+		depth--;
+		below /= REBASE_EVERY;
+	}
+	return depth;
+}
+
 int session_begin(struct depot *d, struct catalog *c,
 		  const struct session_options *opt, struct session **out,
 		  struct akin_diag *diag)
@@ -117,6 +142,8 @@ int session_begin(struct depot *d, struct catalog *c,
 		return err;
 	}
 	s->begun = true;
+	if (opt->vary_depth)
+		s->delta_depth = depth_of(s->info.number, s->delta_depth);
 	*out = s;
 	return 0;
 }
@@ -209,6 +236,8 @@ static int take_number(struct session *s, u64 *out, struct akin_diag *diag)
 				      &s->next_number, diag);
 		if (!err)
 			s->nr_numbers = RESERVE_NUMBERS;
+		if (!err && !s->first_number)
+			s->first_number = s->next_number;
 	}
 	if (!err) {
 		*out = s->next_number++;

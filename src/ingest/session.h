@@ -50,6 +50,8 @@ struct session_options {
 	/* Longest chain of references, at most SESSION_DELTA_DEPTH_MAX; 0:
 	 * groups are compressed without. */
 	u8 delta_depth;
+	bool vary_depth;	/* less in some sessions, so that others find
+				 * near bases; that is what one wants */
 	/* What was condemned up to this transaction cannot be matched; what is
 	 * condemned later and was is revived. 0: nobody reclaims. */
 	u64 view;

@@ -56,6 +56,7 @@ struct session {
 	pthread_mutex_t publish_lock;
 	pthread_mutex_t number_lock;	/* taken before @lock, if both */
 	u64 next_number;
+	u64 first_number;	/* ever reserved; set before any is used */
 	u32 nr_numbers;
 
 	pthread_mutex_t lock;		/* guards all below */

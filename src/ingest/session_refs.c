@@ -14,7 +14,8 @@
 #define REDIRECT_MAX 8
 
 /* Remembered: containers that may be referred to, references of groups. */
-#define NR_KNOWN 64
+#define KNOWN_BITS 8
+#define NR_KNOWN (1 << KNOWN_BITS)
 #define NR_HEADERS 32
 
 struct base_header {
@@ -26,7 +27,7 @@ struct base_header {
 
 struct ref_memory {
 	pthread_mutex_t lock;	/* guards all; not held during I/O */
-	u64 known[NR_KNOWN];	/* by the low bits of the number */
+	u64 known[NR_KNOWN];	/* at known_slot() */
 	struct base_header headers[NR_HEADERS];
 	u32 next;		/* the one to be replaced */
 };
@@ -68,6 +69,12 @@ static bool sealed_here(struct session *s, u64 container)
 	return found;
 }
 
+/* Sessions begin at multiples of what they reserve: low bits say little. */
+static u32 known_slot(u64 container)
+{
+	return (u32)(container * 0x9e3779b97f4a7c15ull >> (64 - KNOWN_BITS));
+}
+
 /* R1: may this container be relied on? */
 static bool container_stays(struct session *s, u64 container)
 {
@@ -76,16 +83,20 @@ static bool container_stays(struct session *s, u64 container)
 	bool known;
 
 	pthread_mutex_lock(&m->lock);
-	known = m->known[container % NR_KNOWN] == container;
+	known = m->known[known_slot(container)] == container;
 	pthread_mutex_unlock(&m->lock);
 	if (known)
 		return true;
-	if (!sealed_here(s, container) &&
-	    (catalog_container(s->catalog, container, &row, NULL) ||
-	     row.condemned_txn))
+	/* Newer than this session, and not of it: it can do without. */
+	if (container >= s->first_number) {
+		if (!sealed_here(s, container))
+			return false;
+	} else if (catalog_container(s->catalog, container, &row, NULL) ||
+		   row.condemned_txn) {
 		return false;
+	}
 	pthread_mutex_lock(&m->lock);
-	m->known[container % NR_KNOWN] = container;
+	m->known[known_slot(container)] = container;
 	pthread_mutex_unlock(&m->lock);
 	return true;
 }

@@ -422,6 +422,7 @@ static int choose_depth(struct akin_pool *p,
 		return diag_set(diag, -AKIN_E_usage,
 				"delta depth: from 0 to %d",
 				AKIN_DELTA_DEPTH_MAX);
+	sopt->vary_depth = true;
 	if (!opt->delta_depth)
 		sopt->delta_depth = p->super.delta_depth;
 	else if (opt->delta_depth > 0)

@@ -494,6 +494,36 @@ static void test_depth_limits(void **state)
 	}
 }
 
+/* One session in four stays a level below, whoever takes turns. */
+static void test_depth_varies(void **state)
+{
+	struct session_options opt = { .lock = store_lock_session,
+				       .delta_depth = 3, .vary_depth = true };
+	u32 i, k, at[4] = { 0 }, low[4] = { 0 };
+	struct akin_diag d = { 0 };
+	struct session *s;
+	struct world w;
+
+	world_init(&w);
+	opt.lock_ctx = w.p;
+	for (i = 0; i < 128; i++) {
+		assert_int_equal(session_begin(&w.p->depot, w.p->catalog, &opt,
+					       &s, &d), 0);
+		k = session_delta_depth(s);
+		assert_in_range(k, 1, 3);
+		at[k]++;
+		low[i % 4] += k < 3;
+		store_unlock_session(w.p, session_number(s));
+		session_free(s);
+	}
+	assert_in_range(at[3], 94, 98);
+	assert_in_range(at[2], 22, 26);
+	assert_in_range(at[1], 6, 10);
+	for (i = 0; i < 4; i++)
+		assert_in_range(low[i], 7, 9);
+	world_release(&w);
+}
+
 /* One chunk is replaced by its own part of its group's origins. */
 static void test_redirects_in_proportion(void **state)
 {
@@ -799,6 +829,7 @@ int main(void)
 		cmocka_unit_test(test_gate_rests),
 		cmocka_unit_test(test_refers_to_neighbours),
 		cmocka_unit_test(test_depth_limits),
+		cmocka_unit_test(test_depth_varies),
 		cmocka_unit_test(test_redirects_in_proportion),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_many_groups),
