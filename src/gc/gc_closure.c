@@ -52,16 +52,22 @@ static int keep_for_later(struct gc *g, const struct group_ref *ref,
 	return err ? spill_error(g->below, err, diag) : 0;
 }
 
-static int mark_ref(struct gc *g, const struct group_ref *ref,
+/* *lone_ret counts entries that nothing but references needs. */
+static int mark_ref(struct gc *g, const struct group_ref *ref, u32 *lone_ret,
 		    struct akin_diag *diag)
 {
+	bool lone;
 	u32 i;
 	int err = 0;
 
+	*lone_ret = 0;
 	if (ref->container < gc_marks_low(g->marks))
 		return keep_for_later(g, ref, diag);
-	for (i = 0; !err && i < ref->nr; i++)
-		err = gc_marks_base(g->marks, ref->container, ref->entry + i);
+	for (i = 0; !err && i < ref->nr; i++) {
+		err = gc_marks_use(g->marks, ref->container, ref->entry + i,
+				   &lone);
+		*lone_ret += lone;
+	}
 	if (err)
 		return diag_set(diag, err, "marking container %llu",
 				(unsigned long long)ref->container);
@@ -75,12 +81,12 @@ static int mark_bases(struct gc *g, const struct directory *d,
 		      struct akin_diag *diag)
 {
 	struct group_ref all = { .nr = CONTAINER_MAX_ENTRIES };
-	u32 i;
+	u32 i, lone;
 	int err = 0;
 
 	for (i = 0; !err && i < d->nr_bases; i++) {
 		all.container = d->bases[i];
-		err = mark_ref(g, &all, diag);
+		err = mark_ref(g, &all, &lone, diag);
 	}
 	return err;
 }
@@ -96,12 +102,29 @@ static bool group_kept(const struct directory *d, const struct dir_group *gr,
 	return false;
 }
 
+/* Is it the second time? */
+static bool group_seen(const struct directory *d, const struct dir_group *gr,
+		       struct gc_bits *b)
+{
+	u32 entry = d->entries[gr->first].entry;
+
+	/* It is one whose first entry is not marked, and has no room for it. */
+	if (entry >= b->room)
+		return false;
+	if (gc_bit(b, b->seen, entry))
+		return true;
+	b->seen[entry / 8] |= (u8)(1u << (entry % 8));
+	return false;
+}
+
 static int close_group(struct gc *g, struct container_reader *r, u32 index,
 		       struct akin_diag *diag)
 {
 	struct akin_diag why = { 0 };
+	u64 number = container_directory(r)->container;
 	struct container_group cg;
-	u32 i;
+	struct gc_bits *b;
+	u32 i, lone;
 	int err;
 
 	err = container_read_group(r, index, &cg, &why);
@@ -109,8 +132,13 @@ static int close_group(struct gc *g, struct container_reader *r, u32 index,
 		return mark_bases(g, container_directory(r), diag);
 	if (err)
 		return diag_set(diag, err, "%s", why.text);
-	for (i = 0; !err && i < cg.header.nr_refs; i++)
-		err = mark_ref(g, &cg.header.refs[i], diag);
+	for (i = 0; !err && i < cg.header.nr_refs; i++) {
+		err = mark_ref(g, &cg.header.refs[i], &lone, diag);
+		/* Looked up anew: marks move and go while others come. */
+		b = gc_marks_get(g->marks, number);
+		if (b)
+			b->leans += lone;
+	}
 	container_group_release(&cg);
 	return err;
 }
@@ -129,7 +157,8 @@ static int close_container(struct gc *g, u64 number, struct akin_diag *diag)
 	d = container_directory(r);
 	for (i = 0; !err && d->nr_bases && i < d->nr_groups; i++) {
 		b = gc_marks_get(g->marks, number);
-		if (!d->groups[i].depth || !group_kept(d, &d->groups[i], b))
+		if (!d->groups[i].depth || !group_kept(d, &d->groups[i], b) ||
+		    group_seen(d, &d->groups[i], b))
 			continue;
 		err = close_group(g, r, i, diag);
 		if (!err)
@@ -167,6 +196,7 @@ static int descend(struct gc *g, struct akin_diag *diag)
 static int take_from_above(struct gc *g, struct akin_diag *diag)
 {
 	struct group_ref ref;
+	u32 lone;
 	const void *rec;
 	const u8 *p;
 	size_t len;
@@ -186,7 +216,7 @@ static int take_from_above(struct gc *g, struct akin_diag *diag)
 			continue;
 		err = keep_for_later(g, &ref, diag);
 		if (!err)
-			err = mark_ref(g, &ref, diag);
+			err = mark_ref(g, &ref, &lone, diag);
 		if (err)
 			return err;
 	}

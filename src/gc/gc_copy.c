@@ -52,18 +52,19 @@ static int write_one(struct copy *c, const struct gc_candidate *from, u32 to,
 {
 	struct catalog_switch *s = &c->switches[c->nr];
 	struct gc *g = c->g;
-	u64 bytes;
+	u64 bytes, freed = 0;
 	int err;
 
 	memset(s, 0, sizeof(*s));
 	s->number = from->number;
 	s->from = from->generation;
 	s->to = to;
-	err = gc_write(g, s, diag);
-	if (!err && worth_it(g, from->file_bytes, s->file_bytes)) {
+	err = gc_write(g, s, &freed, diag);
+	if (!err && worth_it(g, from->file_bytes + freed, s->file_bytes)) {
 		c->from_bytes[c->nr++] = from->file_bytes;
 		c->bytes += s->file_bytes;
 		g->written_bytes += s->file_bytes;
+		g->refs_dropped |= freed > 0;
 		return 1;
 	}
 	gc_unlink(g, s->number, s->to, &bytes);

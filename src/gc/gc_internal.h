@@ -34,6 +34,7 @@ struct gc_candidate {
 	u64 number;
 	u32 generation;
 	u64 file_bytes, dead_bytes;
+	u64 lean_bytes;		/* elsewhere, that only it stands on: at most */
 };
 
 struct gc {
@@ -103,9 +104,9 @@ void gc_unlink(struct gc *g, u64 container, u32 generation, u64 *bytes_ret);
 int gc_copy(struct gc *g, const struct gc_result *before,
 	    struct akin_diag *diag) __must_check;
 /* Write @s->to of @s->number with what is kept of @s->from, durably; fills the
- * figures. */
-int gc_write(struct gc *g, struct catalog_switch *s, struct akin_diag *diag)
-	__must_check;
+ * figures. *freed_ret: bytes elsewhere that it does not stand on any more. */
+int gc_write(struct gc *g, struct catalog_switch *s, u64 *freed_ret,
+	     struct akin_diag *diag) __must_check;
 
 int gc_sweep(struct gc *g, struct akin_diag *diag) __must_check;
 /* Tombstones of what is forgotten. */

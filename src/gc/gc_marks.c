@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bitmaps by container, in a chained table that grows. Both maps of a container
- * are one allocation behind the structure, doubled when an entry does not fit.
+ * Bitmaps by container, in a chained table that grows. The maps of a container
+ * are one allocation with the structure, doubled when an entry does not fit;
+ * counts of uses come only to what is stood on.
  */
 #include <stdlib.h>
 
@@ -48,7 +49,19 @@ static u32 slot_of(const struct gc_marks *m, u64 container)
 
 static size_t bits_bytes(u32 room)
 {
-	return sizeof(struct gc_bits) + room / 4;
+	return sizeof(struct gc_bits) + room / 8 * 3;
+}
+
+static size_t uses_bytes(const struct gc_bits *b)
+{
+	return b->uses ? b->room : 0;
+}
+
+static void free_bits(struct gc_marks *m, struct gc_bits *b)
+{
+	m->bytes -= bits_bytes(b->room) + uses_bytes(b);
+	mem_free(b->uses);
+	mem_free(b);
 }
 
 static void drop_all(struct gc_marks *m)
@@ -59,8 +72,7 @@ static void drop_all(struct gc_marks *m)
 	for (i = 0; i <= m->mask; i++) {
 		for (b = m->table[i]; b; b = next) {
 			next = b->chain;
-			m->bytes -= bits_bytes(b->room);
-			mem_free(b);
+			free_bits(m, b);
 		}
 		m->table[i] = NULL;
 	}
@@ -184,9 +196,8 @@ static int give_up(struct gc_marks *m)
 	for (i = nr / 2; i < nr; i++) {
 		b = gc_marks_get(m, numbers[i]);
 		unlink_bits(m, b);
-		m->bytes -= bits_bytes(b->room);
 		m->nr--;
-		mem_free(b);
+		free_bits(m, b);
 	}
 	mem_free(numbers);
 	return 0;
@@ -196,6 +207,23 @@ static void place_maps(struct gc_bits *b)
 {
 	b->live = (u8 *)(b + 1);
 	b->base = b->live + b->room / 8;
+	b->seen = b->base + b->room / 8;
+}
+
+/* The maps of @b into the larger @p; uses are counted anew when needed. */
+static int move_maps(struct gc_bits *p, const struct gc_bits *b)
+{
+	p->uses = NULL;
+	if (b->uses) {
+		p->uses = mem_zalloc(p->room);
+		if (!p->uses)
+			return -AKIN_E_nomem;
+		memcpy(p->uses, b->uses, b->room);
+	}
+	memcpy(p->live, b->live, b->room / 8);
+	memcpy(p->base, b->base, b->room / 8);
+	memcpy(p->seen, b->seen, b->room / 8);
+	return 0;
 }
 
 /* *out NULL: out of range (now). */
@@ -223,21 +251,22 @@ static int make(struct gc_marks *m, u64 container, u32 entry,
 	p = mem_zalloc(bits_bytes(room));
 	if (!p)
 		return -AKIN_E_nomem;
-	if (b) {
-		unlink_bits(m, b);
+	if (b)
 		*p = *b;
-	}
 	p->container = container;
 	p->room = room;
 	place_maps(p);
 	if (b) {
-		memcpy(p->live, b->live, b->room / 8);
-		memcpy(p->base, b->base, b->room / 8);
-		m->bytes -= bits_bytes(b->room);
+		err = move_maps(p, b);
+		if (err) {
+			mem_free(p);
+			return err;
+		}
+		unlink_bits(m, b);
 		m->nr--;
-		mem_free(b);
+		free_bits(m, b);
 	}
-	m->bytes += bits_bytes(room);
+	m->bytes += bits_bytes(room) + uses_bytes(p);
 	if (++m->nr > m->mask / 4 * 3)
 		grow_table(m);
 	link_bits(m, p);
@@ -284,6 +313,27 @@ int gc_marks_base(struct gc_marks *m, u64 container, u32 entry)
 	return 0;
 }
 
+int gc_marks_use(struct gc_marks *m, u64 container, u32 entry, bool *lone_ret)
+{
+	struct gc_bits *b;
+	int err;
+
+	*lone_ret = false;
+	err = gc_marks_base(m, container, entry);
+	b = err ? NULL : gc_marks_get(m, container);
+	if (!b || gc_is_live(b, entry))
+		return err;
+	*lone_ret = true;
+	if (!b->uses) {
+		b->uses = mem_zalloc(b->room);
+		if (!b->uses)
+			return -AKIN_E_nomem;
+		m->bytes += b->room;
+	}
+	b->uses[entry] += b->uses[entry] < UINT8_MAX;
+	return 0;
+}
+
 int gc_marks_whole(struct gc_marks *m, u64 container)
 {
 	struct gc_bits *b;
@@ -303,6 +353,8 @@ void gc_marks_refresh(struct gc_marks *m)
 	u32 i;
 
 	for (i = 0; i <= m->mask; i++)
-		for (b = m->table[i]; b; b = b->chain)
+		for (b = m->table[i]; b; b = b->chain) {
 			b->fresh = true;
+			memset(b->seen, 0, b->room / 8);
+		}
 }

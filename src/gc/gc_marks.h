@@ -20,7 +20,12 @@ struct gc_bits {
 	u32 room;		/* entries there is room for */
 	bool whole;		/* all of it is live */
 	bool fresh;		/* bits have come since it was last looked at */
+	/* References of its groups to entries that nothing else needs. */
+	u32 leans;
 	u8 *live, *base;
+	u8 *seen;		/* groups looked at, by their first entry */
+	u8 *uses;		/* NULL, or how many groups refer to an entry,
+				 * as far as a byte goes */
 };
 
 struct gc_marks;
@@ -41,6 +46,10 @@ bool gc_marks_descend(struct gc_marks *m);
 int gc_marks_live(struct gc_marks *m, u64 container, u32 entry, bool *new_ret,
 		  bool *outside_ret) __must_check;
 int gc_marks_base(struct gc_marks *m, u64 container, u32 entry) __must_check;
+/* The same, counted: once for each group that refers to it. *lone_ret: it is
+ * not live. */
+int gc_marks_use(struct gc_marks *m, u64 container, u32 entry, bool *lone_ret)
+	__must_check;
 int gc_marks_whole(struct gc_marks *m, u64 container) __must_check;
 
 /* As if all bits had just come. */
@@ -58,6 +67,12 @@ static inline bool gc_bit(const struct gc_bits *b, const u8 *bits, u32 entry)
 static inline bool gc_is_live(const struct gc_bits *b, u32 entry)
 {
 	return b && (b->whole || gc_bit(b, b->live, entry));
+}
+/* How many groups refer to it; at least 1. */
+static inline u32 gc_nr_uses(const struct gc_bits *b, u32 entry)
+{
+	return b && b->uses && entry < b->room && b->uses[entry] ?
+		       b->uses[entry] : 1;
 }
 /* Live, or stood on. */
 static inline bool gc_is_kept(const struct gc_bits *b, u32 entry)

@@ -93,7 +93,7 @@ static int plan_partial(struct plan *p, const struct catalog_container *row,
 			const struct gc_bits *b)
 {
 	struct gc_candidate c = { row->number, row->generation,
-				  row->file_bytes, 0 };
+				  row->file_bytes, 0, 0 };
 	struct container_reader *r;
 	const struct directory *d;
 	struct gc *g = p->g;
@@ -111,8 +111,13 @@ static int plan_partial(struct plan *p, const struct catalog_container *row,
 	}
 	dircache_put(g->depot->dirs, row->number);
 	g->result->kept_base_bytes += base;
-	if (c.dead_bytes >= BLOCK_BYTES && g->threshold <= 100 &&
-	    c.dead_bytes * 100 >= row->file_bytes * g->threshold) {
+	/* What would be freed if its groups stood alone, at most. */
+	c.lean_bytes = b->leans * (u64)g->depot->super.chunk_avg;
+	c.lean_bytes = c.lean_bytes * row->file_bytes /
+		       max_u64(row->raw_bytes, 1);
+	if (c.dead_bytes + c.lean_bytes >= BLOCK_BYTES && g->threshold <= 100 &&
+	    (c.dead_bytes + c.lean_bytes) * 100 >=
+	    row->file_bytes * g->threshold) {
 		g->result->partly_dead_containers++;
 		g->result->partly_dead_bytes += c.dead_bytes;
 		return add_candidate(g, &c);
@@ -146,7 +151,7 @@ static int plan_row(void *ctx, const struct catalog_container *row)
 	}
 	if (b->whole && numset_has(&g->interrupted, row->session))
 		g->result->kept_interrupted_bytes += row->file_bytes;
-	if (b->whole || count_kept(b) >= row->nr_entries)
+	if (b->whole || (count_kept(b) >= row->nr_entries && !b->leans))
 		return 0;
 	return plan_partial(p, row, b);
 }

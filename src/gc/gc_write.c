@@ -3,7 +3,8 @@
  * One new generation of a container: the entries that are kept, under their old
  * numbers.
  *
- *	group kept whole       copied byte for byte, references and all
+ *	group kept whole       copied byte for byte, references and all; or
+ *			       without them, if that frees more elsewhere
  *	group kept in part     decoded; what is kept gathers, with that of the
  *			       groups behind it, in a new group without
  *			       references
@@ -19,6 +20,17 @@
 
 #define WRITE_BYTES (256 * KiB)
 
+/* References of references that are followed to say what a base costs. */
+#define LONE_LEVELS 8
+
+/* The group of a base that was looked at last: runs of entries share it. */
+struct lone_group {
+	u64 container;		/* 0: none */
+	u32 group;
+	u64 kept_raw;		/* of its entries, all of them bases only */
+	u64 bytes;		/* that it stands on */
+};
+
 struct writer {
 	struct gc *g;
 	const struct directory *from;
@@ -29,6 +41,8 @@ struct writer {
 	u64 out_off;
 	struct directory to;	/* entries and groups owned, hints borrowed */
 	u64 raw_bytes;
+	u64 freed;		/* of bases, by doing without them */
+	struct lone_group lone[LONE_LEVELS];
 	u32 cap_bases;
 	/* Gathered from groups that are kept in part. */
 	u8 *raw, *packed;
@@ -126,10 +140,15 @@ static void add_group(struct writer *w, const struct dir_group *row, u32 nr)
 	to->nr = nr;
 }
 
+static enum codec_gain gain_of(const struct writer *w)
+{
+	return w->from->kind == CONTAINER_METADATA ? CODEC_GAIN_ANY :
+						     CODEC_GAIN_EIGHTH;
+}
+
 /* What has gathered becomes a group. */
 static int close_group(struct writer *w, struct akin_diag *diag)
 {
-	bool meta = w->from->kind == CONTAINER_METADATA;
 	struct group_header h = { 0 };
 	struct dir_group row = { 0 };
 	struct buf encoded = { 0 };
@@ -143,9 +162,8 @@ static int close_group(struct writer *w, struct akin_diag *diag)
 	h.raw_len = w->raw_len;
 	h.nr_chunks = w->nr_chunks;
 	h.chunks = w->chunks;
-	err = codec_compress(w->g->opt->dec->codec, meta ? CODEC_GAIN_ANY :
-			     CODEC_GAIN_EIGHTH, w->raw, w->raw_len, w->packed,
-			     &len, &h.codec_id, diag);
+	err = codec_compress(w->g->opt->dec->codec, gain_of(w), w->raw,
+			     w->raw_len, w->packed, &len, &h.codec_id, diag);
 	if (err)
 		return err;
 	if (h.codec_id != CODEC_NONE)
@@ -169,30 +187,6 @@ static int close_group(struct writer *w, struct akin_diag *diag)
 	w->nr_chunks = 0;
 	w->raw_len = 0;
 	return flush_out(w, WRITE_BYTES, diag);
-}
-
-static int copy_whole(struct writer *w, u32 index, struct akin_diag *diag)
-{
-	const struct dir_group *gr = &w->from->groups[index];
-	struct container_group cg;
-	u32 i;
-	int err;
-
-	err = close_group(w, diag);
-	if (!err)
-		err = container_read_group(w->reader, index, &cg, diag);
-	if (err)
-		return err;
-	for (i = 0; i < gr->nr; i++)
-		add_entry(w, gr->first + i,
-			  w->from->entries[gr->first + i].raw_off);
-	buf_put(&w->out, cg.bytes.data, gr->len);
-	add_group(w, gr, gr->nr);
-	for (i = 0; !err && i < cg.header.nr_refs; i++)
-		err = add_base(w, cg.header.refs[i].container);
-	container_group_release(&cg);
-	return err ? diag_set(diag, err, "new generation") :
-		     flush_out(w, WRITE_BYTES, diag);
 }
 
 /* Room for a raw group of @len bytes, and for what it compresses to. */
@@ -241,6 +235,155 @@ static int gather_chunk(struct writer *w, u32 number, u32 index, const u8 *data,
 	return 0;
 }
 
+static u64 lone_bytes(struct writer *w, const struct group_header *h,
+		      u32 level);
+
+/* What the group of a base stands on itself, if nothing in it is live. */
+static const struct lone_group *look_at_base(struct writer *w,
+					     struct container_reader *r,
+					     u32 group, u32 level)
+{
+	const struct directory *d = container_directory(r);
+	const struct dir_entry *e = &d->entries[d->groups[group].first];
+	struct gc_bits *b = gc_marks_get(w->g->marks, d->container);
+	struct lone_group *l = &w->lone[level];
+	struct container_group cg;
+	u32 i;
+
+	if (l->container == d->container && l->group == group)
+		return l;
+	memset(l, 0, sizeof(*l));
+	l->container = d->container;
+	l->group = group;
+	for (i = 0; i < d->groups[group].nr; i++) {
+		if (gc_is_live(b, e[i].entry))
+			return l;
+		l->kept_raw += gc_is_kept(b, e[i].entry) ? e[i].len : 0;
+	}
+	if (!d->groups[group].depth || level + 1 == LONE_LEVELS ||
+	    container_read_group(r, group, &cg, NULL))
+		return l;
+	l->bytes = lone_bytes(w, &cg.header, level + 1);
+	container_group_release(&cg);
+	return l;
+}
+
+/* Stored bytes of base @at, and of what it stands on, that go if one of its
+ * users does without it: each user bears an equal part. */
+static u64 lone_share(struct writer *w, const struct place *at, u32 level)
+{
+	struct gc_bits *b = gc_marks_get(w->g->marks, at->container);
+	const struct lone_group *l;
+	const struct dir_group *gr;
+	const struct directory *d;
+	struct container_reader *r;
+	u64 bytes = 0;
+	long i;
+
+	if (!b || gc_is_live(b, at->entry) ||
+	    dircache_get(w->g->depot->dirs, at->container, &r, NULL))
+		return 0;
+	d = container_directory(r);
+	i = container_entry_index(d, at->entry);
+	if (i >= 0) {
+		gr = &d->groups[d->entries[i].group];
+		l = look_at_base(w, r, d->entries[i].group, level);
+		bytes = (u64)gr->len * d->entries[i].len / gr->raw_len;
+		if (l->kept_raw)
+			bytes += l->bytes * d->entries[i].len / l->kept_raw;
+		bytes /= gc_nr_uses(b, at->entry);
+	}
+	dircache_put(w->g->depot->dirs, at->container);
+	return bytes;
+}
+
+static u64 lone_bytes(struct writer *w, const struct group_header *h, u32 level)
+{
+	struct place at;
+	u64 sum = 0;
+	u32 i, k;
+
+	for (i = 0; i < h->nr_refs; i++) {
+		at.container = h->refs[i].container;
+		for (k = 0; k < h->refs[i].nr; k++) {
+			at.entry = h->refs[i].entry + k;
+			sum += lone_share(w, &at, level);
+		}
+	}
+	return sum;
+}
+
+/*
+ * Group @index, kept whole, without its references: 1 if that takes less than
+ * it does now and what only it stands on, else 0, and nothing has happened.
+ */
+static int stand_alone(struct writer *w, u32 index, u64 lone,
+		       struct akin_diag *diag)
+{
+	const struct dir_group *gr = &w->from->groups[index];
+	const struct group_data *data;
+	size_t len = gr->raw_len;
+	u32 i;
+	u8 id;
+	int err;
+
+	err = need_raw(w, gr->raw_len, diag);
+	if (err)
+		return err;
+	/* One that cannot be decoded stays as it is. */
+	if (groupcache_get(w->g->depot->groups, w->g->opt->dec,
+			   w->from->container, index, &data, NULL))
+		return 0;
+	err = codec_compress(w->g->opt->dec->codec, gain_of(w), data->raw,
+			     gr->raw_len, w->packed, &len, &id, diag);
+	if (!err && len >= gr->len + lone) {
+		groupcache_put(w->g->depot->groups, data);
+		return 0;
+	}
+	for (i = 0; !err && i < gr->nr; i++)
+		err = gather_chunk(w, gr->number, gr->first + i, data->raw +
+				   w->from->entries[gr->first + i].raw_off,
+				   diag);
+	groupcache_put(w->g->depot->groups, data);
+	if (!err)
+		err = close_group(w, diag);
+	w->freed += lone;
+	return err ? err : 1;
+}
+
+static int copy_whole(struct writer *w, u32 index, struct akin_diag *diag)
+{
+	const struct dir_group *gr = &w->from->groups[index];
+	struct container_group cg;
+	u64 lone;
+	u32 i;
+	int err;
+
+	err = close_group(w, diag);
+	if (!err)
+		err = container_read_group(w->reader, index, &cg, diag);
+	if (err)
+		return err;
+	lone = lone_bytes(w, &cg.header, 0);
+	if (lone) {
+		err = stand_alone(w, index, lone, diag);
+		if (err) {
+			container_group_release(&cg);
+			return err < 0 ? err : 0;
+		}
+	}
+	for (i = 0; i < gr->nr; i++)
+		add_entry(w, gr->first + i,
+			  w->from->entries[gr->first + i].raw_off);
+	buf_put(&w->out, cg.bytes.data, gr->len);
+	add_group(w, gr, gr->nr);
+	for (i = 0; !err && i < cg.header.nr_refs; i++)
+		err = add_base(w, cg.header.refs[i].container);
+	container_group_release(&cg);
+	return err ? diag_set(diag, err, "new generation") :
+		     flush_out(w, WRITE_BYTES, diag);
+}
+
 static int copy_part(struct writer *w, u32 index, struct akin_diag *diag)
 {
 	const struct dir_group *gr = &w->from->groups[index];
@@ -249,7 +392,6 @@ static int copy_part(struct writer *w, u32 index, struct akin_diag *diag)
 	u32 i, at;
 	int err;
 
-	/* A group that spans what it is made of must keep numbers apart. */
 	err = groupcache_get(w->g->depot->groups, w->g->opt->dec,
 			     w->from->container, index, &data, &why);
 	if (err && akin_error_class(err) == AKIN_CLASS_CORRUPT)
@@ -361,7 +503,8 @@ static int sync_folder(struct gc *g, const struct catalog_switch *s,
 	return disk_sync_dir(g->depot->data, name, diag);
 }
 
-int gc_write(struct gc *g, struct catalog_switch *s, struct akin_diag *diag)
+int gc_write(struct gc *g, struct catalog_switch *s, u64 *freed_ret,
+	     struct akin_diag *diag)
 {
 	struct writer w = { .g = g };
 	u32 i;
@@ -379,6 +522,7 @@ int gc_write(struct gc *g, struct catalog_switch *s, struct akin_diag *diag)
 		err = close_group(&w, diag);
 	if (!err)
 		err = write_tail(&w, s, diag);
+	*freed_ret = w.freed;
 	release(&w);
 	dircache_put(g->depot->dirs, s->number);
 	return err ? err : sync_folder(g, s, diag);
