@@ -76,6 +76,9 @@ struct cli_name {
 int cli_resolve(struct cli *c, const char *word, struct cli_name *out);
 void cli_name_release(struct cli_name *n);
 
+/* What akin gc does, on c->pool. */
+int cli_gc_opened(struct cli *c);
+
 /* The rules of --keep-...; tags are borrowed from c->args. */
 int cli_policy(struct cli *c, struct akin_policy *out);
 

@@ -175,11 +175,12 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"nothing. With --host, --tag and --path only snapshots that match are\n"
 	"judged, and the others stay.\n"
 	"\n"
-	"Nothing is deleted yet: space is returned when the pool is reclaimed, and\n"
-	"until then 'akin undelete' takes it all back. It works on a full disk.\n",
+	"Nothing is deleted yet: 'akin gc' returns the space, and until then 'akin\n"
+	"undelete' takes it all back. It works on a full disk.\n",
 	{ { "akin forget --keep-last 3 --keep-daily 7 --keep-monthly 12 --dry-run",
 	    "See what these rules would keep, and why." },
-	  { "akin forget", "As the policy of the pool says; for a timer." },
+	  { "akin forget --gc", "As the policy of the pool says, and return the "
+	    "space; for a timer." },
 	  { "akin forget --host db1 --tag hourly --keep-within 2d",
 	    "Only the hourly ones of one host: those of the last two days stay." },
 	  { "akin forget 1a2b3c4d", "One, whatever the policy says." },

@@ -148,6 +148,10 @@ int cli_cmd_forget(struct cli *c)
 	if (c->args.operands.nr && opt.policy)
 		return cli_fail(&c->diag, -AKIN_E_usage, "forget: either "
 				"snapshots or rules, not both");
+	if (c->args.gc && c->args.dry_run)
+		return cli_fail(&c->diag, -AKIN_E_usage, "--gc and --dry-run: "
+				"there is nothing to return yet; 'akin gc "
+				"--dry-run' looks at what was forgotten");
 	opt.filter = &filter;
 	opt.dry_run = c->args.dry_run;
 	opt.judged = on_judged;
@@ -160,5 +164,5 @@ int cli_cmd_forget(struct cli *c)
 	if (!err)
 		print_summary(c, &r);
 	free(numbers);
-	return err;
+	return err || !c->args.gc ? err : cli_gc_opened(c);
 }

@@ -98,7 +98,7 @@ static void print_kept(struct cli *c, const struct akin_gc_result *r)
 
 static void print_text(struct cli *c, const struct akin_gc_result *r)
 {
-	char a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT];
+	char a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT], d[CLI_UNIT_TEXT];
 
 	if (c->args.dry_run)
 		printf("of %s nobody needs %s; copying what is left of %llu "
@@ -106,13 +106,13 @@ static void print_text(struct cli *c, const struct akin_gc_result *r)
 		       cli_size_text(r->bytes, a),
 		       cli_size_text(r->dead_bytes, b),
 		       (unsigned long long)r->partly_dead_containers,
-		       cli_size_text(r->partly_dead_bytes, a));
+		       cli_size_text(r->partly_dead_bytes, d));
 	else
 		print_freed(r);
 	print_kept(c, r);
 }
 
-int cli_cmd_gc(struct cli *c)
+int cli_gc_opened(struct cli *c)
 {
 	struct akin_gc_options opt = { 0 };
 	struct akin_gc_result r = { 0 };
@@ -124,9 +124,7 @@ int cli_cmd_gc(struct cli *c)
 	opt.limit_bytes = c->args.limit;
 	opt.progress = on_progress;
 	opt.ctx = c;
-	err = cli_open(c, opt.dry_run);
-	if (!err)
-		err = akin_gc(c->pool, &opt, &r, &c->diag);
+	err = akin_gc(c->pool, &opt, &r, &c->diag);
 	cli_term_clear();
 	if (err)
 		return err;
@@ -135,4 +133,11 @@ int cli_cmd_gc(struct cli *c)
 	else if (!c->args.quiet)
 		print_text(c, &r);
 	return 0;
+}
+
+int cli_cmd_gc(struct cli *c)
+{
+	int err = cli_open(c, c->args.dry_run);
+
+	return err ? err : cli_gc_opened(c);
 }

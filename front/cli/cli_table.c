@@ -191,6 +191,9 @@ const struct cli_option cli_options[] = {
 	  "keep those with the tag T; repeated: with one of them",
 	  .line_only = true },
 
+	{ "gc", 0, CLI_FLAG, NULL, B(FORGET), AT(gc),
+	  "return the space afterwards, as 'akin gc' does" },
+
 	/* tag, protect ----------------------------------------------------- */
 	{ "add", 0, CLI_LIST, "T", B(TAG), AT(add_tags),
 	  "add the tag T; may be repeated", .line_only = true },

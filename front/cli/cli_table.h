@@ -56,7 +56,7 @@ struct cli_args {
 	unsigned keep_yearly;
 	const char *keep_within, *until;
 	struct cli_list keep_tags, add_tags, remove_tags, set_tags;
-	bool forgotten;
+	bool forgotten, gc;
 	/* capacity; the index is an enum cap_param */
 	const char *capacity[CLI_NR_CAPACITY];
 	bool explain;

@@ -136,3 +136,13 @@ expect 2 akin forget
 expect 0 akin forget --keep-last 1 --dry-run
 assert_says "$out" "would be forgotten 1"
 expect 0 akin check --read-data
+
+# And the space at once: afterwards there is nothing to be had back.
+expect 2 akin forget --keep-last 1 --gc --dry-run
+expect 0 akin forget --keep-last 1 --gc
+assert_says "$out" "forgotten 1"
+assert_says "$out" "^freed: "
+assert_eq listed "$(ids)" "${a4:0:8} ${q1:0:8}"
+expect 0 akin check --read-data
+expect 0 akin cat "$a4:$src/home/f"
+assert_eq content "$(cat "$out")" one
