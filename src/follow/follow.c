@@ -427,7 +427,7 @@ static bool is_worth(const struct follow *f, u32 nr_missing, u32 n)
 }
 
 void follow_batch(struct follow *f, u64 off, const struct hash_item *items,
-		  const struct fp *fps, struct dir_hit *hits, u32 n)
+		  const struct fp *fps, struct dir_hit *hits, u32 n, bool near)
 {
 	u32 k, missing = 0;
 	u64 bytes = 0;
@@ -450,5 +450,7 @@ void follow_batch(struct follow *f, u64 off, const struct hash_item *items,
 		return;
 	}
 	find_missing(f, hits);
-	follow_prepare_near(f);
+	f->near = near;
+	if (near)
+		follow_prepare_near(f);
 }

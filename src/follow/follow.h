@@ -63,15 +63,16 @@ void follow_free(struct follow *f);
 void follow_begin(struct follow *f, struct predecessor *p);
 /*
  * The next chunks of the object, [0, n), from byte @off on, after memory has
- * been asked for them: fills in hits of chunks that the predecessor has.
- * @items and @fps are borrowed until the next call of follow_batch().
+ * been asked for them: fills in hits of chunks that the predecessor has. @near:
+ * will follow_near() be called? @items and @fps are borrowed until the next
+ * call of follow_batch().
  */
 void follow_batch(struct follow *f, u64 off, const struct hash_item *items,
-		  const struct fp *fps, struct dir_hit *hits, u32 n);
+		  const struct fp *fps, struct dir_hit *hits, u32 n, bool near);
 /*
  * For chunk @k of the last batch, which is new: runs of stored chunks near
- * which it would have lain in the predecessor, in its order. Returns how many,
- * up to @max.
+ * which it would have lain in the predecessor, the most promising entry first.
+ * Returns how many, up to @max.
  */
 u32 follow_near(struct follow *f, u32 k, struct group_ref *out, u32 max);
 /*

@@ -107,6 +107,7 @@ struct follow {
 	struct new_chunk *chunks;
 	const struct fp *fps;
 	u32 nr, cap;
+	bool near;		/* places near new ones are wanted */
 	s64 drift_before;	/* of the batch's first chunk */
 
 	/* In bytes of the stream, all objects. */

@@ -10,41 +10,76 @@
  * ones a and b. Counted from A, k lies at some distance behind a; counted from
  * B, at some distance before b. Where little was inserted or removed the two
  * are nearly one; where much was, k is near what one of them says. So both are
- * given, with SIDE chunks on either side, and never beyond a and b.
+ * given, with one chunk more on either side, and never beyond a and b: the best
+ * of each first, because there may be room for no more.
  */
 #include "base/mem.h"
 #include "follow/follow_internal.h"
 
-/* Chunk boundaries differ: what begins in one old chunk may end in the next. */
-#define SIDE 1
-/* Of a chunk that is very long beside the old ones. */
-#define SPAN_MAX 48
+/* Old chunks for one new one: more if that is very long beside them. */
+#define NEAR_MAX 40
 /* Leaves that one new leaf can replace: its own range, cut elsewhere. */
 #define LEAVES_NEAR 4
 
-/* Window chunks [lo, hi). */
-struct span {
+/* Window chunks. */
+struct near {
+	u32 min, max;		/* only these, [min, max) */
+	u32 list[NEAR_MAX];	/* best first */
+	u32 nr;
+};
+
+/* Bytes that correspond to a new chunk, and the old chunks they touch. */
+struct range {
+	u64 off, end;
 	u32 lo, hi;
 };
 
-/* Old chunks that bytes [off, off + len) touch, and SIDE more, in [min, max). */
-static struct span span_at(const struct window *w, u64 off, u32 len, u32 min,
-			   u32 max)
+static void add_near(struct near *n, u32 i)
 {
-	struct span s;
+	u32 k;
 
-	s.lo = window_at(w, off);
-	s.hi = window_at(w, off + len - 1) + 1;
-	s.lo = s.lo > min + SIDE ? s.lo - SIDE : min;
-	s.hi = s.hi + SIDE < max ? s.hi + SIDE : max;
-	/* Beyond the gap: its end that is nearest. */
-	if (s.lo >= max)
-		s.lo = max > min + SIDE ? max - SIDE - 1 : min;
-	if (s.hi <= s.lo)
-		s.hi = s.lo + 1 + SIDE < max ? s.lo + 1 + SIDE : max;
-	if (s.hi - s.lo > SPAN_MAX)
-		s.hi = s.lo + SPAN_MAX;
-	return s;
+	if (i < n->min || i >= n->max || n->nr == NEAR_MAX)
+		return;
+	for (k = 0; k < n->nr; k++) {
+		if (n->list[k] == i)
+			return;
+	}
+	n->list[n->nr++] = i;
+}
+
+static struct range range_at(const struct follow *f, const struct new_chunk *c,
+			     s64 drift)
+{
+	struct range r;
+
+	r.off = follow_shifted(c->off, drift);
+	r.end = r.off + c->len;
+	r.lo = window_at(&f->win, r.off);
+	r.hi = window_at(&f->win, r.end - 1) + 1;
+	r.hi = (u32)min_u64(r.hi, f->win.nr);
+	/* Behind the end: the last one. */
+	if (r.lo >= r.hi)
+		r.lo = r.hi - 1;
+	return r;
+}
+
+/* The chunk that has most of the range. */
+static u32 best_of(const struct follow *f, const struct range *r)
+{
+	const struct old_chunk *c;
+	u64 most = 0, from, to;
+	u32 best = r->lo, i;
+
+	for (i = r->lo; i < r->hi; i++) {
+		c = &f->win.chunks[i];
+		from = max_u64(c->off, r->off);
+		to = min_u64(c->end, r->end);
+		if (from < to && to - from > most) {
+			most = to - from;
+			best = i;
+		}
+	}
+	return best;
 }
 
 static s64 drift_at(const struct follow *f, s32 anchor)
@@ -54,43 +89,58 @@ static s64 drift_at(const struct follow *f, s32 anchor)
 	return (s64)(f->win.chunks[c->old].off - c->off);
 }
 
-/* One or two, ascending and disjoint; returns how many. */
-static u32 spans_of(const struct follow *f, u32 k, struct span out[2])
+/* Where chunk @k would be: one or two ranges, the nearer anchor's first. */
+static u32 ranges_of(const struct follow *f, u32 k, struct range out[2],
+		     struct near *n)
 {
-	const struct new_chunk *c = &f->chunks[k], *b, *a;
-	u32 min = 0, max = f->win.nr;
-	s64 before = f->drift_before, after;
-	struct span s;
+	const struct new_chunk *c = &f->chunks[k], *a, *b;
+	s64 first = f->drift_before, second;
 
-	b = c->before >= 0 ? &f->chunks[c->before] : NULL;
-	a = c->after >= 0 ? &f->chunks[c->after] : NULL;
+	a = c->before >= 0 ? &f->chunks[c->before] : NULL;
+	b = c->after >= 0 ? &f->chunks[c->after] : NULL;
+	n->nr = 0;
+	n->min = 0;
+	n->max = f->win.nr;
 	if (f->win.nr == 0)
 		return 0;
 	/* Unless something was moved, what is near lies between them. */
-	if (b && a && b->old < a->old) {
-		min = (u32)b->old;
-		max = (u32)a->old + 1;
+	if (a && b && a->old < b->old) {
+		n->min = (u32)a->old;
+		n->max = (u32)b->old + 1;
 	}
-	if (b)
-		before = drift_at(f, c->before);
-	after = a ? drift_at(f, c->after) : before;
-	if (!b && a)
-		before = after;
-	out[0] = span_at(&f->win, follow_shifted(c->off, before), c->len, min, max);
-	if (after == before)
+	if (a)
+		first = drift_at(f, c->before);
+	second = b ? drift_at(f, c->after) : first;
+	if (!a && b)
+		first = second;
+	out[0] = range_at(f, c, first);
+	if (first == second)
 		return 1;
-	s = span_at(&f->win, follow_shifted(c->off, after), c->len, min, max);
-	if (s.lo <= out[0].hi && out[0].lo <= s.hi) {
-		out[0].lo = (u32)min_u64(s.lo, out[0].lo);
-		out[0].hi = (u32)max_u64(s.hi, out[0].hi);
-		return 1;
-	}
-	out[1] = s;
-	if (s.lo < out[0].lo) {
+	out[1] = range_at(f, c, second);
+	if (k - (u32)c->before > (u32)c->after - k) {
 		out[1] = out[0];
-		out[0] = s;
+		out[0] = range_at(f, c, second);
 	}
 	return 2;
+}
+
+static void find_near(const struct follow *f, u32 k, struct near *n)
+{
+	struct range r[2];
+	u32 nr = ranges_of(f, k, r, n), j, i;
+
+	for (j = 0; j < nr; j++)
+		add_near(n, best_of(f, &r[j]));
+	for (j = 0; j < nr; j++) {
+		for (i = r[j].lo; i < r[j].hi; i++)
+			add_near(n, i);
+	}
+	/* Boundaries differ: what begins in one may end in the next. */
+	for (j = 0; j < nr; j++) {
+		add_near(n, r[j].hi);
+		if (r[j].lo > 0)
+			add_near(n, r[j].lo - 1);
+	}
 }
 
 /* Directories that the leaf's hint names, newest first, until it is found. */
@@ -153,16 +203,15 @@ bool follow_place(struct follow *f, u32 i)
 
 void follow_prepare_near(struct follow *f)
 {
-	struct span s[2];
-	u32 k, i, n;
+	struct near n;
+	u32 k, i;
 
 	for (k = 0; k < f->nr; k++) {
 		if (!f->chunks[k].missing)
 			continue;
-		for (n = spans_of(f, k, s); n > 0; n--) {
-			for (i = s[n - 1].lo; i < s[n - 1].hi; i++)
-				ignore_result(follow_place(f, i));
-		}
+		find_near(f, k, &n);
+		for (i = 0; i < n.nr; i++)
+			ignore_result(follow_place(f, n.list[i]));
 	}
 }
 
@@ -173,8 +222,6 @@ static bool add_place(struct group_ref *out, u32 *nr, u32 max, u64 container,
 	struct group_ref *last = *nr ? &out[*nr - 1] : NULL;
 
 	if (last && last->container == container) {
-		if (entry >= last->entry && entry - last->entry < last->nr)
-			return true;
 		if (entry == last->entry + last->nr) {
 			last->nr++;
 			return true;
@@ -191,19 +238,17 @@ static bool add_place(struct group_ref *out, u32 *nr, u32 max, u64 container,
 u32 follow_near(struct follow *f, u32 k, struct group_ref *out, u32 max)
 {
 	const struct old_chunk *c;
-	struct span s[2];
-	u32 nr = 0, n, j, i;
+	struct near n;
+	u32 nr = 0, i;
 
-	if (!f || k >= f->nr)
+	if (!f || !f->near || k >= f->nr)
 		return 0;
-	n = spans_of(f, k, s);
-	for (j = 0; j < n; j++) {
-		for (i = s[j].lo; i < s[j].hi; i++) {
-			c = &f->win.chunks[i];
-			if (c->container && !add_place(out, &nr, max,
-						       c->container, c->entry))
-				return nr;
-		}
+	find_near(f, k, &n);
+	for (i = 0; i < n.nr; i++) {
+		c = &f->win.chunks[n.list[i]];
+		if (c->container && !add_place(out, &nr, max, c->container,
+					       c->entry))
+			break;
 	}
 	return nr;
 }

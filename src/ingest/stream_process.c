@@ -110,7 +110,8 @@ static int emit_data(struct ingest_stream *st, const struct batch *b,
 		return recipe_builder_add(&st->recipe, &e, 0, diag);
 	}
 	follow_batch(st->follow, st->recipe.bytes, st->lane->items + *k,
-		     st->lane->fps + *k, st->lane->hits + *k, op->nr_chunks);
+		     st->lane->fps + *k, st->lane->hits + *k, op->nr_chunks,
+		     packer_wants_near(&st->lane->data_packer));
 	if (st->lane->matcher)
 		err = match_more(st->lane, *k, op->nr_chunks, diag);
 	for (i = 0; !err && i < op->nr_chunks; i++)
