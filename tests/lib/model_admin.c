@@ -26,7 +26,7 @@ static void forget_catalog(struct mstep *st)
 		return;
 	}
 	n.seq++;
-	*flags &= (u8)~(MS_LIVE | MS_ACK);
+	*flags &= (u8)~(MS_LIVE | MS_ACK | MS_LOST);
 	*flags |= MS_GONE;
 	a->pc = model_off(st->m, MODEL_FORGET_TOMB_FIRST) ? MP_F_ACK :
 							     MP_F_TOMB;
@@ -97,6 +97,8 @@ static bool may_undelete(const struct mstep *st)
 
 	if (!(snap->flags & MS_GONE))
 		return false;
+	if (model_off(st->m, MODEL_UNDELETE_SINCE))
+		return !(snap->flags & MS_LOST);
 	return !(snap->need & ~model_chunks(st->s, usable)) ||
 	       model_off(st->m, MODEL_UNDELETE_UNCHECKED);
 }

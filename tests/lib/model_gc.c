@@ -214,6 +214,8 @@ static void gc_condemn(struct mstep *st)
 			n.file[f].cond = n.seq;
 	if (a->aux)
 		switch_generation(&n, a);
+	if (model_off(m, MODEL_UNDELETE_SINCE) && n.snap[0].flags & MS_GONE)
+		n.snap[0].flags |= MS_LOST;
 	if (model_off(m, MODEL_ANY_CHANGE_REMARKS))
 		n.grown = n.seq;
 	a->num = n.seq;

@@ -60,6 +60,8 @@ struct mfile {
 #define MS_GONE     0x08	/* catalog: forgotten */
 #define MS_ACK      0x10	/* told: it is there */
 #define MS_ACK_GONE 0x20	/* told: it is forgotten */
+/* And for MODEL_UNDELETE_SINCE: condemned since, or nobody knows. */
+#define MS_LOST     0x40
 
 struct msnap {
 	u8 need;		/* set of chunks */
@@ -180,6 +182,7 @@ enum mbad {
 #define MODEL_UNLINK_FIRST         (1ull << 42)
 #define MODEL_READER_RESTARTS      (1ull << 43)
 #define MODEL_ANY_CHANGE_REMARKS   (1ull << 44)
+#define MODEL_UNDELETE_SINCE       (1ull << 45)
 
 enum msetup {
 	MODEL_LIVE,		/* one snapshot, listed */

@@ -290,9 +290,9 @@ void model_rebuild(struct mstate *s)
 		bool live = (n->flags & (MS_RECORD | MS_TOMB)) == MS_RECORD &&
 			    !(n->need & ~chunks);
 
-		n->flags &= (u8)~(MS_LIVE | MS_GONE);
+		n->flags &= (u8)~(MS_LIVE | MS_GONE | MS_LOST);
 		if (n->flags & MS_RECORD)
-			n->flags |= live ? MS_LIVE : MS_GONE;
+			n->flags |= live ? MS_LIVE : MS_GONE | MS_LOST;
 	}
 	memset(s->checkpoint, 0, sizeof(s->checkpoint));
 	s->seq++;

@@ -374,6 +374,7 @@ static void test_variants_are_sound(void **state)
 		MODEL_ANY_CHANGE_REMARKS | MODEL_TWO_GC_NO_CHECK,
 		MODEL_UNLINK_FIRST,
 		MODEL_READER_RESTARTS,
+		MODEL_UNDELETE_SINCE,
 	};
 	static const struct model models[] = {
 		{ KINDS(WRITER, GC, GC2), .setup = MODEL_FORGOTTEN,
@@ -385,6 +386,8 @@ static void test_variants_are_sound(void **state)
 		{ KINDS(WRITER, GC, UNDELETE), .setup = MODEL_MIXED,
 		  .copy = true, .checkpoints = true, .crash = true,
 		  .loss = true },
+		{ KINDS(GC, GC2, UNDELETE), .setup = MODEL_FORGOTTEN,
+		  .copy = true, .kills = 1 },
 	};
 	size_t i, k;
 
