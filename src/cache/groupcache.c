@@ -106,6 +106,18 @@ void groupcache_set_budget(struct groupcache *gc, size_t bytes)
 	pthread_mutex_unlock(&gc->lock);
 }
 
+void groupcache_clear(struct groupcache *gc)
+{
+	struct groupcache_entry *e;
+
+	pthread_mutex_lock(&gc->lock);
+	while ((e = gc->oldest)) {
+		unlink_used_locked(gc, e);
+		drop_locked(gc, e);
+	}
+	pthread_mutex_unlock(&gc->lock);
+}
+
 void groupcache_free(struct groupcache *gc)
 {
 	struct groupcache_entry *e, *next;

@@ -47,6 +47,10 @@ void groupcache_free(struct groupcache *gc);
 /* From now on; what is pinned stays. */
 void groupcache_set_budget(struct groupcache *gc, size_t bytes);
 
+/* Other generations may be read from now on: everything that is not pinned
+ * goes. */
+void groupcache_clear(struct groupcache *gc);
+
 /* A decoded group; raw bytes are valid until groupcache_put. */
 struct group_data {
 	u64 container;

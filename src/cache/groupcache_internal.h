@@ -54,14 +54,15 @@ struct groupcache {
  * Groups that share bases make a graph with many more paths than groups, and
  * without a cache every path is walked. Similar data lies in similar order, so
  * what a walk needs again it needs soon: the run keeps the bases that it used
- * last pinned, whatever the cache's budget. GROUPCACHE_HELD are four for each
- * level of a chain of eight; their bytes are a thread's share of memory where
- * the cache has none.
+ * last pinned, whatever the cache's budget. A group that is done leaves those of
+ * the level below it as the last ones, for its neighbour: so a dozen do, of any
+ * depth, and their bytes are a thread's share of memory where the cache has
+ * none.
  *
  * No honest pool comes near GROUPCACHE_DECODES_MAX.
  */
-#define GROUPCACHE_HELD 32
-#define GROUPCACHE_HELD_BYTES (4 * MiB)
+#define GROUPCACHE_HELD 16
+#define GROUPCACHE_HELD_BYTES (2 * MiB)
 #define GROUPCACHE_DECODES_MAX 65536
 
 struct groupcache_run {

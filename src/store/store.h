@@ -115,6 +115,9 @@ int store_budget_split(size_t memory, unsigned nr_threads,
 		       struct store_budget *out, struct akin_diag *diag)
 	__must_check;
 
+/* Of decoded groups while no stream is open: most of it is beyond a restore's
+ * window, for what groups were compressed against. */
+size_t store_reading_memory(const struct store_budget *b);
 /*
  * A session takes memory for its streams (session_options.memory_bytes), most
  * of that for decoded groups too unless it @compares chunks: else writing

@@ -41,6 +41,11 @@ void akin_prepare_process(void)
 	mem_prepare_process();
 }
 
+size_t store_reading_memory(const struct store_budget *b)
+{
+	return b->groups + b->streams / 2;
+}
+
 size_t store_take_stream_memory(struct akin_pool *p, bool compares)
 {
 	size_t keep = compares ? p->budget.groups : p->budget.groups / 4;
@@ -51,5 +56,6 @@ size_t store_take_stream_memory(struct akin_pool *p, bool compares)
 
 void store_return_stream_memory(struct akin_pool *p)
 {
-	groupcache_set_budget(p->depot.groups, p->budget.groups);
+	groupcache_set_budget(p->depot.groups,
+			      store_reading_memory(&p->budget));
 }

@@ -69,8 +69,7 @@ int store_lock_move(struct akin_pool *p, struct akin_diag *diag)
 	err = look(p, diag);
 	/* What was read under the old lock may go now. */
 	dircache_clear(p->depot.dirs);
-	groupcache_set_budget(p->depot.groups, 0);
-	groupcache_set_budget(p->depot.groups, p->budget.groups);
+	groupcache_clear(p->depot.groups);
 	if (txn != old)
 		/* Held too long, if this fails: that harms nobody. */
 		ignore_result(file_lock(p->locks, DISK_LOCK_NONE, old, 1,

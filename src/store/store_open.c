@@ -185,7 +185,7 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 	int err;
 
 	opt.dircache_bytes = p->budget.dirs;
-	opt.groupcache_bytes = p->budget.groups;
+	opt.groupcache_bytes = store_reading_memory(&p->budget);
 	opt.nr_threads = p->nr_threads;
 	opt.counters = p->counters;
 	opt.generation = store_generation;
