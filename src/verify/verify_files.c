@@ -100,28 +100,82 @@ struct record_pass {
 	struct akin_diag *diag;
 };
 
-static int one_record(void *ctx, const struct snapshot *s)
+/* Forgotten since it was listed: then its record has another name. */
+static bool still_listed(struct verify *v, u64 number)
 {
-	struct record_pass *p = ctx;
-	struct akin_diag why = { 0 };
+	enum catalog_which which;
+
+	return catalog_standing(v->catalog, number, &which, NULL) ||
+	       which == CATALOG_LISTED;
+}
+
+static int check_record(struct record_pass *p, const struct snapshot *s,
+			struct akin_diag *why)
+{
 	char name[FORMAT_NAME_MAX];
 	size_t len;
 	u8 *data;
 	int err;
 
-	err = verify_tick(p->v, p->diag);
-	if (err)
-		return err;
 	format_snapshot_name(s->number, name);
 	err = disk_read_file(p->v->depot->data, name, SNAPSHOT_RECORD_MAX,
-			     &data, &len, &why);
+			     &data, &len, why);
 	if (!err) {
 		err = compare_record(data, len, s);
 		mem_free(data);
 	}
+	return err;
+}
+
+/* It may have been replaced since, and is written before the catalog: what it
+ * must not be is older. */
+static int check_label(struct record_pass *p, const struct label *named,
+		       struct akin_diag *why)
+{
+	char name[FORMAT_NAME_MAX];
+	struct label l;
+	size_t len;
+	u8 *data;
+	int err;
+
+	format_label_name(named->number, name);
+	err = disk_read_file(p->v->depot->data, name, SNAPSHOT_RECORD_MAX,
+			     &data, &len, why);
+	if (err)
+		return err;
+	err = label_decode(data, len, &l);
+	mem_free(data);
+	if (err)
+		return err;
+	if (l.number != named->number || l.txn < named->txn ||
+	    memcmp(l.pool.b, named->pool.b, sizeof(l.pool.b)) ||
+	    memcmp(l.id, named->id, sizeof(l.id)))
+		err = -AKIN_E_bad_identity;
+	label_release(&l);
+	return err;
+}
+
+static int one_record(void *ctx, const struct snapshot *s,
+		      const struct catalog_status *st)
+{
+	struct record_pass *p = ctx;
+	struct akin_diag why = { 0 };
+	const char *what = "record";
+	int err;
+
+	err = verify_tick(p->v, p->diag);
+	if (err)
+		return err;
+	err = check_record(p, s, &why);
+	if (!err && st->label) {
+		what = "label";
+		err = check_label(p, st->label, &why);
+	}
+	if (err && !still_listed(p->v, s->number))
+		return 0;
 	return verify_settle(p->v, VERIFY_RECORD, err, &why, p->diag,
-			     "record of snapshot %llu (the catalog has it too; "
-			     "only a catalog made anew would miss it): ",
+			     "%s of snapshot %llu (the catalog has it too; "
+			     "only a catalog made anew would miss it): ", what,
 			     (unsigned long long)s->number);
 }
 
@@ -132,7 +186,8 @@ int verify_records(struct verify *v, struct akin_diag *diag)
 	int err;
 
 	v->progress.current = "snapshot records";
-	err = catalog_each_snapshot(v->catalog, one_record, &p, &why);
+	err = catalog_each_status(v->catalog, CATALOG_LISTED, one_record, &p,
+				  &why);
 	return verify_settle(v, VERIFY_POOL, err, &why, diag, "%s", "");
 }
 

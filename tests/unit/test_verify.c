@@ -574,6 +574,45 @@ static void test_damaged_group_heals(void **state)
 	OK(poolfix_read(fx, old, "a", 1, BIG));
 }
 
+/* Labels are in both pools; a buried record is missing where it is listed. */
+static void test_labels_and_tombstones(void **state)
+{
+	const char *tag = "x";
+	struct akin_tag_change ch = { .add = &tag, .nr_add = 1 };
+	struct poolfix *fx = *state;
+	char name[64], path[256], gone[256];
+	u64 n;
+
+	fill(fx);
+	n = poolfix_backup(fx, false);
+	OK(akin_snapshot_tag(fx->p, n, &ch, NULL));
+	OK(poolfix_check(fx, &full));
+	assert_int_equal(fx->result.findings, 0);
+	assert_int_equal(fx->result.orphan_files, 0);
+	snprintf(name, sizeof(name), "data/snapshots/%016llx.label",
+		 (unsigned long long)n);
+	poolfix_flip(fx, name, 20);
+	poolfix_check(fx, &full);
+	assert_int_equal(poolfix_count(fx, "label of snapshot"), 1);
+	poolfix_path(fx, name, path);
+	OK(unlink(path));
+	poolfix_check(fx, &full);
+	assert_int_equal(poolfix_count(fx, "label of snapshot"), 1);
+	/* The next change makes it right. */
+	tag = "y";
+	OK(akin_snapshot_tag(fx->p, n, &ch, NULL));
+	OK(poolfix_check(fx, &full));
+	name[strlen(name) - strlen(".label")] = 0;
+	poolfix_path(fx, name, path);
+	snprintf(gone, sizeof(gone), "%.240s.gone", path);
+	OK(rename(path, gone));
+	poolfix_check(fx, &full);
+	assert_int_equal(poolfix_count(fx, "record of snapshot"), 1);
+	assert_int_equal(fx->result.findings, 1);
+	OK(rename(gone, path));
+	OK(poolfix_check(fx, &full));
+}
+
 /* What may be taken from the parent. */
 static void test_soundness(void **state)
 {
@@ -770,6 +809,7 @@ int main(void)
 		T(test_lost_container_heals),
 		T(test_damaged_group_heals),
 		T(test_unchanged_is_read_again),
+		T(test_labels_and_tombstones),
 		T(test_soundness),
 		T(test_stopped),
 		T(test_no_memory),
