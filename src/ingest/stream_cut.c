@@ -60,16 +60,22 @@ static int cut_data(struct ingest_stream *st, struct batch *b, struct op *op,
 
 /*
  * Put the carry in front of the batch's first bytes, as an operation of its
- * own if the first one is not data.
+ * own if the first one is not data. There is no room only in a batch that got
+ * none for lack of memory, and then the stream has failed.
  */
-static void prepend_carry(struct ingest_stream *st, struct batch *b)
+static int prepend_carry(struct ingest_stream *st, struct batch *b)
 {
+	bool own = b->nr_ops == 0 || b->ops[0].type != OP_DATA;
+
 	if (st->carry_len == 0)
-		return;
+		return 0;
+	if (!b->memory || (own && b->nr_ops == b->cap_ops)) {
+		st->carry_len = 0;
+		return -AKIN_E_nomem;
+	}
 	if (st->carry)
 		memcpy(b->data - st->carry_len, st->carry, st->carry_len);
-	if (b->nr_ops == 0 || b->ops[0].type != OP_DATA) {
-		akin_assert(b->nr_ops < b->cap_ops);
+	if (own) {
 		memmove(b->ops + 1, b->ops, b->nr_ops * sizeof(*b->ops));
 		memset(&b->ops[0], 0, sizeof(b->ops[0]));
 		b->ops[0].type = OP_DATA;
@@ -79,6 +85,7 @@ static void prepend_carry(struct ingest_stream *st, struct batch *b)
 	b->ops[0].off -= st->carry_len;
 	b->ops[0].len += st->carry_len;
 	st->carry_len = 0;
+	return 0;
 }
 
 void stream_save_carry(struct ingest_stream *st, struct batch *b)
@@ -98,7 +105,9 @@ int stream_cut(struct ingest_stream *st, struct batch *b,
 	int err;
 
 	b->nr_chunks = 0;
-	prepend_carry(st, b);
+	err = prepend_carry(st, b);
+	if (err)
+		return diag_set(diag, err, "batch");
 	for (i = 0; i < b->nr_ops; i++) {
 		op = &b->ops[i];
 		if (op->type == OP_BEGIN)
