@@ -312,6 +312,18 @@ int groupcache_get(struct groupcache *gc, struct decoder *dec,
 	return err;
 }
 
+int groupcache_get_raw(struct groupcache *gc, struct decoder *dec,
+		       u64 container, u32 index, const struct group_data **out,
+		       struct akin_diag *diag)
+{
+	struct groupcache_run run = { .gc = gc, .dec = dec };
+	int err;
+
+	err = groupcache_pin(&run, container, index, false, out, diag);
+	groupcache_let_go(&run);
+	return err;
+}
+
 void groupcache_put(struct groupcache *gc, const struct group_data *g)
 {
 	struct groupcache_entry *e = container_of(g, struct groupcache_entry, data);
@@ -328,7 +340,8 @@ const struct group_data *groupcache_find(struct groupcache *gc, u64 container,
 
 	pthread_mutex_lock(&gc->lock);
 	e = find_locked(gc, container, index);
-	if (e && e->state != ENTRY_VERIFIED)
+	if (e && (e->state == ENTRY_DECODING || e->state == ENTRY_FAILED ||
+		  e->state == ENTRY_WRONG))
 		e = NULL;
 	if (e)
 		hit_locked(gc, e);

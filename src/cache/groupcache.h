@@ -71,7 +71,14 @@ int groupcache_get(struct groupcache *gc, struct decoder *dec,
 		   u64 container, u32 index, const struct group_data **out,
 		   struct akin_diag *diag) __must_check;
 void groupcache_put(struct groupcache *gc, const struct group_data *g);
-/* The same group if it is there, decoded and compared: pinned, or NULL. */
+/*
+ * For who compares the bytes himself: the same, but they need not have been
+ * compared with their fingerprints.
+ */
+int groupcache_get_raw(struct groupcache *gc, struct decoder *dec,
+		       u64 container, u32 index, const struct group_data **out,
+		       struct akin_diag *diag) __must_check;
+/* The same if it is there and decoded: pinned, or NULL. */
 const struct group_data *groupcache_find(struct groupcache *gc, u64 container,
 					 u32 index);
 /*
