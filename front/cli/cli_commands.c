@@ -207,7 +207,7 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	    "A usual one: a week by days, a month by weeks, a year by months." },
 	  { "akin policy", "Which is it?" },
 	  { "akin policy clear", "None any more." } },
-	0, 1, CLI_COMPLETE_NONE },
+	0, 1, CLI_COMPLETE_POLICY },
 
 [CLI_TAG] = {
 	"tag", "change the tags of snapshots",

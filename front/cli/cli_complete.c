@@ -44,6 +44,8 @@ static void add_words(struct cli_str *out, const struct cli_option *o,
 		cli_str_add(out, CODECS);
 	else if (what == CLI_COMPLETE_SNAPSHOT)
 		cli_str_add(out, "latest tag:");
+	else if (what == CLI_COMPLETE_POLICY)
+		cli_str_add(out, "show set clear");
 	else if (what == CLI_COMPLETE_TOPIC)
 		add_topics(out);
 	else if (what == CLI_COMPLETE_CAPACITY)

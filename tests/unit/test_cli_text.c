@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli_json.h"
 #include "cli_term.h"
@@ -280,6 +281,46 @@ static void test_times(void **state)
 	assert_string_equal(cli_duration_text(7440000000000, out), "2h04m");
 }
 
+static int64_t time_of(const char *text)
+{
+	int64_t out = 0;
+
+	if (cli_parse_time(text, &out))
+		fail_msg("'%s' is refused", text);
+	return out;
+}
+
+static void test_parse_times(void **state)
+{
+	static const char *const bad[] = {
+		"", "x", "2027", "2027-1", "27-01-01", "2027-02-30",
+		"2027-13-01", "2027-00-01", "2027-01-01 24:00",
+		"2027-01-01 12", "2027-01-01 12:60", "2027-01-01  12:00",
+		" 2027-01-01", "2027-01-01 ", "-2027-01-01", "2027-01-01x",
+		"@", "@x", "@1x", "@-", "@9223372036854775808", "@ 1",
+		"2027-01-01T12:00Z", "+2027-01-01", "2026-03-29 02:30",
+	};
+	int64_t out;
+	size_t i;
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	assert_true(time_of("1970-01-01") == 0);
+	assert_true(time_of("1969-12-31 23:59:59") == -1);
+	assert_true(time_of("2024-02-29") == 1709164800);
+	assert_true(time_of("2027-01-01T12:00") == 1798804800);
+	assert_true(time_of("@-12") == -12);
+	assert_true(time_of("@9223372036854775807") == INT64_MAX);
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	assert_true(time_of("1970-01-01 01:00") == 0);
+	assert_true(time_of("2026-07-01") == 1782856800);
+	/* The last one is an hour that clocks skip. */
+	for (i = 0; i < CLI_ARRAY_SIZE(bad); i++)
+		if (cli_parse_time(bad[i], &out) == 0)
+			fail_msg("'%s' was taken", bad[i]);
+}
+
 /* JSON ----------------------------------------------------------------------*/
 
 static void test_json(void **state)
@@ -328,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_parse_share),
 		cmocka_unit_test(test_size_text),
 		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_parse_times),
 		cmocka_unit_test(test_json),
 	};
 
