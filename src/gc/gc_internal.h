@@ -10,6 +10,7 @@
  * gc_delete.c   condemning, testing, un-naming, unlinking
  * gc_copy.c     new generations: in what order
  * gc_write.c    one new generation
+ * gc_rebase.c   its groups that stand on what nothing else needs
  * gc_sweep.c    files that nobody names, tombstones
  */
 #ifndef GC_INTERNAL_H

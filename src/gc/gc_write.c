@@ -14,45 +14,12 @@
  * Memory: one group as stored, one raw, and a piece of the file.
  */
 #include "base/mem.h"
-#include "container/container_reader.h"
-#include "gc/gc_internal.h"
+#include "gc/gc_writer.h"
 #include "os/random.h"
 
 #define WRITE_BYTES (256 * KiB)
 
-/* References of references that are followed to say what a base costs. */
-#define LONE_LEVELS 8
-
-/* The group of a base that was looked at last: runs of entries share it. */
-struct lone_group {
-	u64 container;		/* 0: none */
-	u32 group;
-	u64 kept_raw;		/* of its entries, all of them bases only */
-	u64 bytes;		/* that it stands on */
-};
-
-struct writer {
-	struct gc *g;
-	const struct directory *from;
-	struct container_reader *reader;
-	const struct gc_bits *bits;
-	struct file *file;
-	struct buf out;		/* to be written at @out_off */
-	u64 out_off;
-	struct directory to;	/* entries and groups owned, hints borrowed */
-	u64 raw_bytes;
-	u64 freed;		/* of bases, by doing without them */
-	struct lone_group lone[LONE_LEVELS];
-	u32 cap_bases;
-	/* Gathered from groups that are kept in part. */
-	u8 *raw, *packed;
-	u32 raw_cap, raw_len;
-	u32 group_number;	/* of the first of them */
-	struct group_chunk *chunks;
-	u32 nr_chunks;
-};
-
-static int flush_out(struct writer *w, size_t at_least, struct akin_diag *diag)
+static int flush_out(struct gc_writer *w, size_t at_least, struct akin_diag *diag)
 {
 	int err = buf_error(&w->out);
 
@@ -66,7 +33,7 @@ static int flush_out(struct writer *w, size_t at_least, struct akin_diag *diag)
 	return err;
 }
 
-static int open_file(struct writer *w, u32 generation, struct akin_diag *diag)
+static int open_file(struct gc_writer *w, u32 generation, struct akin_diag *diag)
 {
 	struct container_header h = {
 		.pool = w->g->depot->super.pool,
@@ -90,7 +57,7 @@ static int open_file(struct writer *w, u32 generation, struct akin_diag *diag)
 }
 
 /* The old entry @index goes into the last group of the new directory. */
-static void add_entry(struct writer *w, u32 index, u32 raw_off)
+void gc_writer_entry(struct gc_writer *w, u32 index, u32 raw_off)
 {
 	struct directory *d = &w->to;
 	struct dir_entry *e = &d->entries[d->nr_entries];
@@ -104,7 +71,7 @@ static void add_entry(struct writer *w, u32 index, u32 raw_off)
 	d->nr_entries++;
 }
 
-static int add_base(struct writer *w, u64 base)
+static int add_base(struct gc_writer *w, u64 base)
 {
 	struct directory *d = &w->to;
 	u32 i = d->nr_bases, cap;
@@ -130,7 +97,7 @@ static int add_base(struct writer *w, u64 base)
 }
 
 /* A row for what was just put into @out; its entries have been added. */
-static void add_group(struct writer *w, const struct dir_group *row, u32 nr)
+static void add_group(struct gc_writer *w, const struct dir_group *row, u32 nr)
 {
 	struct dir_group *to = &w->to.groups[w->to.nr_groups++];
 
@@ -140,18 +107,44 @@ static void add_group(struct writer *w, const struct dir_group *row, u32 nr)
 	to->nr = nr;
 }
 
-static enum codec_gain gain_of(const struct writer *w)
+enum codec_gain gc_writer_gain(const struct gc_writer *w)
 {
 	return w->from->kind == CONTAINER_METADATA ? CODEC_GAIN_ANY :
 						     CODEC_GAIN_EIGHTH;
 }
 
-/* What has gathered becomes a group. */
-static int close_group(struct writer *w, struct akin_diag *diag)
+int gc_writer_group(struct gc_writer *w, struct group_header *h,
+		    const u8 *payload, size_t len, struct akin_diag *diag)
 {
-	struct group_header h = { 0 };
 	struct dir_group row = { 0 };
 	struct buf encoded = { 0 };
+	u32 i;
+	int err;
+
+	h->stored_len = (u32)len;
+	err = group_encode(h, w->from->container, payload, &encoded);
+	for (i = 0; !err && i < h->nr_refs; i++)
+		err = add_base(w, h->refs[i].container);
+	if (err) {
+		buf_release(&encoded);
+		return diag_set(diag, err, "new generation: %s",
+				akin_strerror(err));
+	}
+	buf_put(&w->out, encoded.data, encoded.len);
+	row.number = h->number;
+	row.len = (u32)encoded.len;
+	row.raw_len = h->raw_len;
+	row.codec_id = h->codec_id;
+	row.depth = h->depth;
+	add_group(w, &row, h->nr_chunks);
+	buf_release(&encoded);
+	return flush_out(w, WRITE_BYTES, diag);
+}
+
+/* What has gathered becomes a group. */
+static int close_group(struct gc_writer *w, struct akin_diag *diag)
+{
+	struct group_header h = { 0 };
 	const u8 *payload = w->raw;
 	size_t len = w->raw_len;
 	int err;
@@ -162,7 +155,7 @@ static int close_group(struct writer *w, struct akin_diag *diag)
 	h.raw_len = w->raw_len;
 	h.nr_chunks = w->nr_chunks;
 	h.chunks = w->chunks;
-	err = codec_compress(w->g->opt->dec->codec, gain_of(w), w->raw,
+	err = codec_compress(w->g->opt->dec->codec, gc_writer_gain(w), w->raw,
 			     w->raw_len, w->packed, &len, &h.codec_id, diag);
 	if (err)
 		return err;
@@ -170,29 +163,15 @@ static int close_group(struct writer *w, struct akin_diag *diag)
 		payload = w->packed;
 	else
 		len = w->raw_len;
-	h.stored_len = (u32)len;
-	err = group_encode(&h, w->from->container, payload, &encoded);
-	if (err) {
-		buf_release(&encoded);
-		return diag_set(diag, err, "new generation: %s",
-				akin_strerror(err));
-	}
-	buf_put(&w->out, encoded.data, encoded.len);
-	row.number = h.number;
-	row.len = (u32)encoded.len;
-	row.raw_len = h.raw_len;
-	row.codec_id = h.codec_id;
-	add_group(w, &row, w->nr_chunks);
-	buf_release(&encoded);
 	w->nr_chunks = 0;
 	w->raw_len = 0;
-	return flush_out(w, WRITE_BYTES, diag);
+	return gc_writer_group(w, &h, payload, len, diag);
 }
 
 /* Room for a raw group of @len bytes, and for what it compresses to. */
-static int need_raw(struct writer *w, u32 len, struct akin_diag *diag)
+int gc_writer_need(struct gc_writer *w, u32 len, struct akin_diag *diag)
 {
-	u8 *raw, *packed;
+	u8 *raw, *packed, *packed2;
 	u32 cap = (u32)max_u64(len, w->g->depot->super.group_bytes);
 
 	if (w->raw && cap <= w->raw_cap)
@@ -203,13 +182,16 @@ static int need_raw(struct writer *w, u32 len, struct akin_diag *diag)
 	packed = mem_realloc(w->packed, codec_bound(cap));
 	if (packed)
 		w->packed = packed;
-	if (!raw || !packed)
+	packed2 = mem_realloc(w->packed2, codec_bound(cap));
+	if (packed2)
+		w->packed2 = packed2;
+	if (!raw || !packed || !packed2)
 		return diag_set(diag, -AKIN_E_nomem, "new generation");
 	w->raw_cap = cap;
 	return 0;
 }
 
-static int gather_chunk(struct writer *w, u32 number, u32 index, const u8 *data,
+static int gather_chunk(struct gc_writer *w, u32 number, u32 index, const u8 *data,
 			struct akin_diag *diag)
 {
 	const struct dir_entry *e = &w->from->entries[index];
@@ -220,7 +202,7 @@ static int gather_chunk(struct writer *w, u32 number, u32 index, const u8 *data,
 			     w->nr_chunks == GROUP_MAX_CHUNKS))
 		err = close_group(w, diag);
 	if (!err)
-		err = need_raw(w, e->len, diag);
+		err = gc_writer_need(w, e->len, diag);
 	if (err)
 		return err;
 	/* Numbers of groups ascend: that of the first it holds something of,
@@ -230,132 +212,15 @@ static int gather_chunk(struct writer *w, u32 number, u32 index, const u8 *data,
 	memcpy(w->raw + w->raw_len, data, e->len);
 	w->chunks[w->nr_chunks].entry = e->entry;
 	w->chunks[w->nr_chunks++].len = e->len;
-	add_entry(w, index, w->raw_len);
+	gc_writer_entry(w, index, w->raw_len);
 	w->raw_len += e->len;
 	return 0;
 }
 
-static u64 lone_bytes(struct writer *w, const struct group_header *h,
-		      u32 level);
-
-/* What the group of a base stands on itself, if nothing in it is live. */
-static const struct lone_group *look_at_base(struct writer *w,
-					     struct container_reader *r,
-					     u32 group, u32 level)
-{
-	const struct directory *d = container_directory(r);
-	const struct dir_entry *e = &d->entries[d->groups[group].first];
-	struct gc_bits *b = gc_marks_get(w->g->marks, d->container);
-	struct lone_group *l = &w->lone[level];
-	struct container_group cg;
-	u32 i;
-
-	if (l->container == d->container && l->group == group)
-		return l;
-	memset(l, 0, sizeof(*l));
-	l->container = d->container;
-	l->group = group;
-	for (i = 0; i < d->groups[group].nr; i++) {
-		if (gc_is_live(b, e[i].entry))
-			return l;
-		l->kept_raw += gc_is_kept(b, e[i].entry) ? e[i].len : 0;
-	}
-	if (!d->groups[group].depth || level + 1 == LONE_LEVELS ||
-	    container_read_group(r, group, &cg, NULL))
-		return l;
-	l->bytes = lone_bytes(w, &cg.header, level + 1);
-	container_group_release(&cg);
-	return l;
-}
-
-/* Stored bytes of base @at, and of what it stands on, that go if one of its
- * users does without it: each user bears an equal part. */
-static u64 lone_share(struct writer *w, const struct place *at, u32 level)
-{
-	struct gc_bits *b = gc_marks_get(w->g->marks, at->container);
-	const struct lone_group *l;
-	const struct dir_group *gr;
-	const struct directory *d;
-	struct container_reader *r;
-	u64 bytes = 0;
-	long i;
-
-	if (!b || gc_is_live(b, at->entry) ||
-	    dircache_get(w->g->depot->dirs, at->container, &r, NULL))
-		return 0;
-	d = container_directory(r);
-	i = container_entry_index(d, at->entry);
-	if (i >= 0) {
-		gr = &d->groups[d->entries[i].group];
-		l = look_at_base(w, r, d->entries[i].group, level);
-		bytes = (u64)gr->len * d->entries[i].len / gr->raw_len;
-		if (l->kept_raw)
-			bytes += l->bytes * d->entries[i].len / l->kept_raw;
-		bytes /= gc_nr_uses(b, at->entry);
-	}
-	dircache_put(w->g->depot->dirs, at->container);
-	return bytes;
-}
-
-static u64 lone_bytes(struct writer *w, const struct group_header *h, u32 level)
-{
-	struct place at;
-	u64 sum = 0;
-	u32 i, k;
-
-	for (i = 0; i < h->nr_refs; i++) {
-		at.container = h->refs[i].container;
-		for (k = 0; k < h->refs[i].nr; k++) {
-			at.entry = h->refs[i].entry + k;
-			sum += lone_share(w, &at, level);
-		}
-	}
-	return sum;
-}
-
-/*
- * Group @index, kept whole, without its references: 1 if that takes less than
- * it does now and what only it stands on, else 0, and nothing has happened.
- */
-static int stand_alone(struct writer *w, u32 index, u64 lone,
-		       struct akin_diag *diag)
-{
-	const struct dir_group *gr = &w->from->groups[index];
-	const struct group_data *data;
-	size_t len = gr->raw_len;
-	u32 i;
-	u8 id;
-	int err;
-
-	err = need_raw(w, gr->raw_len, diag);
-	if (err)
-		return err;
-	/* One that cannot be decoded stays as it is. */
-	if (groupcache_get(w->g->depot->groups, w->g->opt->dec,
-			   w->from->container, index, &data, NULL))
-		return 0;
-	err = codec_compress(w->g->opt->dec->codec, gain_of(w), data->raw,
-			     gr->raw_len, w->packed, &len, &id, diag);
-	if (!err && len >= gr->len + lone) {
-		groupcache_put(w->g->depot->groups, data);
-		return 0;
-	}
-	for (i = 0; !err && i < gr->nr; i++)
-		err = gather_chunk(w, gr->number, gr->first + i, data->raw +
-				   w->from->entries[gr->first + i].raw_off,
-				   diag);
-	groupcache_put(w->g->depot->groups, data);
-	if (!err)
-		err = close_group(w, diag);
-	w->freed += lone;
-	return err ? err : 1;
-}
-
-static int copy_whole(struct writer *w, u32 index, struct akin_diag *diag)
+static int copy_whole(struct gc_writer *w, u32 index, struct akin_diag *diag)
 {
 	const struct dir_group *gr = &w->from->groups[index];
 	struct container_group cg;
-	u64 lone;
 	u32 i;
 	int err;
 
@@ -364,16 +229,8 @@ static int copy_whole(struct writer *w, u32 index, struct akin_diag *diag)
 		err = container_read_group(w->reader, index, &cg, diag);
 	if (err)
 		return err;
-	lone = lone_bytes(w, &cg.header, 0);
-	if (lone) {
-		err = stand_alone(w, index, lone, diag);
-		if (err) {
-			container_group_release(&cg);
-			return err < 0 ? err : 0;
-		}
-	}
 	for (i = 0; i < gr->nr; i++)
-		add_entry(w, gr->first + i,
+		gc_writer_entry(w, gr->first + i,
 			  w->from->entries[gr->first + i].raw_off);
 	buf_put(&w->out, cg.bytes.data, gr->len);
 	add_group(w, gr, gr->nr);
@@ -384,7 +241,7 @@ static int copy_whole(struct writer *w, u32 index, struct akin_diag *diag)
 		     flush_out(w, WRITE_BYTES, diag);
 }
 
-static int copy_part(struct writer *w, u32 index, struct akin_diag *diag)
+static int copy_part(struct gc_writer *w, u32 index, struct akin_diag *diag)
 {
 	const struct dir_group *gr = &w->from->groups[index];
 	const struct group_data *data;
@@ -410,21 +267,29 @@ static int copy_part(struct writer *w, u32 index, struct akin_diag *diag)
 	return err;
 }
 
-static int copy_group(struct writer *w, u32 index, struct akin_diag *diag)
+static int copy_group(struct gc_writer *w, u32 index, struct akin_diag *diag)
 {
 	const struct dir_group *gr = &w->from->groups[index];
 	u32 i, kept = 0;
+	int err;
 
 	for (i = 0; i < gr->nr; i++)
 		kept += gc_is_kept(w->bits,
 				   w->from->entries[gr->first + i].entry);
 	if (!kept)
 		return 0;
+	if (gr->depth) {
+		err = close_group(w, diag);
+		if (!err)
+			err = gc_rebase(w, index, kept == gr->nr, diag);
+		if (err)
+			return err < 0 ? err : 0;
+	}
 	return kept == gr->nr ? copy_whole(w, index, diag) :
 				copy_part(w, index, diag);
 }
 
-static int write_tail(struct writer *w, struct catalog_switch *s,
+static int write_tail(struct gc_writer *w, struct catalog_switch *s,
 		      struct akin_diag *diag)
 {
 	u8 foot[CONTAINER_FOOTER_BYTES];
@@ -457,7 +322,7 @@ static int write_tail(struct writer *w, struct catalog_switch *s,
 	return err;
 }
 
-static int prepare(struct writer *w, u32 generation, struct akin_diag *diag)
+static int prepare(struct gc_writer *w, u32 generation, struct akin_diag *diag)
 {
 	const struct directory *from = w->from;
 	struct directory *to = &w->to;
@@ -479,7 +344,7 @@ static int prepare(struct writer *w, u32 generation, struct akin_diag *diag)
 	return open_file(w, generation, diag);
 }
 
-static void release(struct writer *w)
+static void release(struct gc_writer *w)
 {
 	/* Synced, or of no use. */
 	ignore_result(file_close(w->file, NULL));
@@ -490,6 +355,8 @@ static void release(struct writer *w)
 	mem_free(w->chunks);
 	mem_free(w->raw);
 	mem_free(w->packed);
+	mem_free(w->packed2);
+	mem_free(w->ref);
 	buf_release(&w->out);
 }
 
@@ -506,7 +373,7 @@ static int sync_folder(struct gc *g, const struct catalog_switch *s,
 int gc_write(struct gc *g, struct catalog_switch *s, u64 *freed_ret,
 	     struct akin_diag *diag)
 {
-	struct writer w = { .g = g };
+	struct gc_writer w = { .g = g };
 	u32 i;
 	int err;
 
