@@ -19,30 +19,61 @@ struct nearset nearset_take(struct nearset *ns)
 	return out;
 }
 
-static int add_place(struct nearset *ns, u64 container, u32 entry, u32 rank)
+static struct near_place *find(struct nearset *ns, u64 container, u32 entry)
 {
 	struct near_place *p;
-	u32 i, cap;
+	u32 i;
 
 	/* Backwards: neighbours meet in the last places. */
 	for (i = ns->nr; i > 0; i--) {
 		p = &ns->places[i - 1];
-		if (p->entry != entry || p->container != container)
-			continue;
+		if (p->entry == entry && p->container == container)
+			return p;
+	}
+	return NULL;
+}
+
+static int grow(struct nearset *ns)
+{
+	u32 cap = ns->cap ? ns->cap * 2 : 64;
+	struct near_place *p;
+
+	if (ns->nr < ns->cap)
+		return 0;
+	p = mem_realloc(ns->places, cap * sizeof(*p));
+	if (!p)
+		return -AKIN_E_nomem;
+	ns->places = p;
+	ns->cap = cap;
+	return 0;
+}
+
+/*
+ * Behind the others, but before those of this chunk, from @first on, that come
+ * later in the same container: the order of a stream is worth as much as the
+ * choice, as matches then follow each other at one distance.
+ */
+static int add_place(struct nearset *ns, u32 first, u64 container, u32 entry,
+		     u32 rank)
+{
+	struct near_place *p = find(ns, container, entry);
+	u32 at;
+	int err;
+
+	if (p)
 		p->rank = (u32)min_u64(p->rank, rank);
+	if (p || ns->nr == NEARSET_MAX)
 		return 0;
+	err = grow(ns);
+	if (err)
+		return err;
+	for (at = first; at < ns->nr; at++) {
+		if (ns->places[at].container == container &&
+		    ns->places[at].entry > entry)
+			break;
 	}
-	if (ns->nr == NEARSET_MAX)
-		return 0;
-	if (ns->nr == ns->cap) {
-		cap = ns->cap ? ns->cap * 2 : 64;
-		p = mem_realloc(ns->places, cap * sizeof(*p));
-		if (!p)
-			return -AKIN_E_nomem;
-		ns->places = p;
-		ns->cap = cap;
-	}
-	p = &ns->places[ns->nr++];
+	p = &ns->places[at];
+	memmove(p + 1, p, (ns->nr++ - at) * sizeof(*p));
 	p->container = container;
 	p->entry = entry;
 	p->rank = rank;
@@ -52,7 +83,7 @@ static int add_place(struct nearset *ns, u64 container, u32 entry, u32 rank)
 int nearset_add(struct nearset *ns, const struct group_ref *runs, u32 nr,
 		u64 below)
 {
-	u32 i, k, rank = 0;
+	u32 i, k, rank = 0, first = ns->nr;
 	int err = 0;
 
 	for (i = 0; i < nr; i++) {
@@ -61,7 +92,7 @@ int nearset_add(struct nearset *ns, const struct group_ref *runs, u32 nr,
 		for (k = 0; !err && k < runs[i].nr && rank < RANKS_MAX; k++) {
 			if (runs[i].entry >= CONTAINER_MAX_ENTRIES - k)
 				break;
-			err = add_place(ns, runs[i].container,
+			err = add_place(ns, first, runs[i].container,
 					runs[i].entry + k, rank++);
 		}
 	}

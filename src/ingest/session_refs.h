@@ -10,7 +10,7 @@
  *     the same kind (listing metadata never touches data), and is named by the
  *     catalog or sealed by this session: what is still being written cannot be
  *     read by others, and what belongs to nobody may be removed;
- * R2. it is not known to be damaged;
+ * R2. it is not known to be damaged, nor made from what is;
  * R3. its own group's depth leaves room for one more. One that is as deep as
  *     allowed is replaced by what it was made from: its part of its group's
  *     references.

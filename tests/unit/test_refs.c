@@ -123,9 +123,10 @@ static void test_near_ranks(void **state)
 {
 	static const struct near_place want[] = {
 		{ 5, 10, 0 }, { 5, 11, 0 }, { 4, 3, 2 }, { 5, 12, 1 },
-		{ 5, 13, 2 },
+		{ 5, 13, 2 }, { 5, 20, 1 }, { 5, 21, 0 }, { 4, 8, 2 },
+		{ 5, 22, 3 },
 	};
-	struct group_ref runs[2] = { { 5, 10, 2 }, { 4, 3, 1 } };
+	struct group_ref runs[4] = { { 5, 10, 2 }, { 4, 3, 1 } };
 	struct nearset ns = { 0 }, taken;
 	u32 i;
 
@@ -136,6 +137,12 @@ static void test_near_ranks(void **state)
 	assert_int_equal(nearset_add(&ns, runs, 2, 6), 0);
 	runs[1].container = 0;
 	assert_int_equal(nearset_add(&ns, runs + 1, 1, 6), 0);
+	/* The best first in rank, but in the order of their container. */
+	runs[0] = (struct group_ref){ 5, 21, 1 };
+	runs[1] = (struct group_ref){ 5, 20, 1 };
+	runs[2] = (struct group_ref){ 4, 8, 1 };
+	runs[3] = (struct group_ref){ 5, 22, 1 };
+	assert_int_equal(nearset_add(&ns, runs, 4, 6), 0);
 	assert_int_equal(ns.nr, ARRAY_SIZE(want));
 	for (i = 0; i < ns.nr; i++) {
 		assert_int_equal(ns.places[i].container, want[i].container);
@@ -143,7 +150,7 @@ static void test_near_ranks(void **state)
 		assert_int_equal(ns.places[i].rank, want[i].rank);
 	}
 	taken = nearset_take(&ns);
-	assert_true(taken.nr == 5 && ns.nr == 0 && !ns.places);
+	assert_true(taken.nr == ARRAY_SIZE(want) && ns.nr == 0 && !ns.places);
 	nearset_release(&taken);
 
 	/* Limits: of a chunk, of a container, of a group, of memory. */
@@ -555,7 +562,7 @@ static void test_redirects_in_proportion(void **state)
 	world_release(&w);
 }
 
-/* Twice the group's size, the best of every chunk first. */
+/* Three times the group's size, the best of every chunk first. */
 static void test_bounds(void **state)
 {
 	struct group_ref near, want[4];
@@ -568,7 +575,7 @@ static void test_bounds(void **state)
 	begin(&w, 2);
 	for (i = 0; i < 4; i++) {
 		near = (struct group_ref){ a, 64 * i, 1000 };
-		want[i] = (struct group_ref){ a, 64 * i, 16 };
+		want[i] = (struct group_ref){ a, 64 * i, 24 };
 		c = put(&w, 64 * i, 1, &near, 1).container;
 	}
 	end(&w);
