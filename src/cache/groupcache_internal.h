@@ -54,10 +54,10 @@ struct groupcache {
  * Groups that share bases make a graph with many more paths than groups, and
  * without a cache every path is walked. Similar data lies in similar order, so
  * what a walk needs again it needs soon: the run keeps the bases that it used
- * last pinned, whatever the cache's budget. A group that is done leaves those of
- * the level below it as the last ones, for its neighbour: so a dozen do, of any
- * depth, and their bytes are a thread's share of memory where the cache has
- * none.
+ * last pinned, whatever the cache's budget. A group that is done leaves those
+ * of the level below it as the last ones, for its neighbour: so a dozen do, of
+ * any depth, and their bytes are a thread's share of memory where the cache
+ * has none.
  *
  * No honest pool comes near GROUPCACHE_DECODES_MAX.
  */
