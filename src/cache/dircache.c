@@ -501,31 +501,33 @@ bool dircache_has(struct dircache *dc, u64 container)
 
 /* Of a slot in state READER or WRITER. */
 static void entry_locked(const struct slot *s, u32 entry,
-			 struct dir_entry *out)
+			 struct dir_found *out)
 {
 	const struct directory *d;
 	long index;
 
 	if (s->state == SLOT_WRITER) {
-		if (!container_writer_entry(s->writer, entry, out))
-			out->len = 0;
+		out->generation = 0;
+		if (!container_writer_entry(s->writer, entry, &out->entry))
+			out->entry.len = 0;
 		return;
 	}
 	d = container_directory(s->reader);
+	out->generation = d->generation;
 	index = container_entry_index(d, entry);
 	if (index >= 0)
-		*out = d->entries[index];
+		out->entry = d->entries[index];
 }
 
 void dircache_entries(struct dircache *dc, const struct dir_hit *hits, u32 n,
-		      struct dir_entry *out)
+		      struct dir_found *out)
 {
 	struct slot *s = NULL;
 	u32 i;
 
 	pthread_mutex_lock(&dc->lock);
 	for (i = 0; i < n; i++) {
-		out[i].len = 0;
+		out[i].entry.len = 0;
 		if (!hits[i].container)
 			continue;
 		if (!s || s->container != hits[i].container)

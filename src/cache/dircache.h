@@ -77,12 +77,16 @@ bool dircache_has(struct dircache *dc, u64 container);
 int dircache_search(struct dircache *dc, u64 container, const struct fp *fp,
 		    struct dir_hit *out, struct akin_diag *diag) __must_check;
 /*
- * The directory entries behind hits: out[i].len = 0 where hits[i].container is
+ * The directory entries behind hits: entry.len = 0 where hits[i].container is
  * 0, the directory cannot be read, or has no such entry. Directories that were
  * dropped meanwhile are loaded again.
  */
+struct dir_found {
+	struct dir_entry entry;
+	u32 generation;		/* of which group and offset hold */
+};
 void dircache_entries(struct dircache *dc, const struct dir_hit *hits, u32 n,
-		      struct dir_entry *out);
+		      struct dir_found *out);
 /*
  * A reader for group @index of an open container of this process, owned by the
  * caller (container_close). -AKIN_E_busy: it is not in the file yet, or the

@@ -55,7 +55,7 @@ struct match_group {
 struct matcher {
 	struct session *session;
 	struct match_chunk *chunks;
-	struct dir_entry *at;		/* of the hits */
+	struct dir_found *at;		/* of the hits */
 	struct match_order *order;
 	struct match_group *groups;
 	u32 cap, nr_order, nr_groups;
@@ -104,7 +104,7 @@ void matcher_free(struct matcher *m)
 size_t matcher_chunk_bytes(void)
 {
 	/* A group has some ten chunks, but each may be in one of its own. */
-	return sizeof(struct match_chunk) + sizeof(struct dir_entry) +
+	return sizeof(struct match_chunk) + sizeof(struct dir_found) +
 	       sizeof(struct match_order) + sizeof(struct match_group);
 }
 
@@ -143,7 +143,7 @@ static void compare_bytes(struct lane *l, u32 k, const u8 *stored)
 		return;
 	}
 	/* It may have been stored wrong, or gone bad in memory. */
-	hasher_salted(l->session->depot->data_hasher, l->matcher->at[k].fp_salt,
+	hasher_salted(l->session->depot->data_hasher, l->matcher->at[k].entry.fp_salt,
 		      stored, item->len, &fp);
 	c->verdict = fp_equal(&fp, &l->fps[k]) ? MATCH_DIFFERS :
 						 MATCH_UNREADABLE;
@@ -158,8 +158,10 @@ static void compare_group(struct match_group *g, const struct group_data *data)
 
 	for (i = 0; i < g->nr; i++) {
 		k = g->first[i].k;
-		at = &l->matcher->at[k];
-		if (at->raw_off + at->len <= data->raw_len)
+		at = &l->matcher->at[k].entry;
+		/* Unless the container has another generation by now. */
+		if (data->generation == l->matcher->at[k].generation &&
+		    at->raw_off + at->len <= data->raw_len)
 			compare_bytes(l, k, data->raw + at->raw_off);
 		else
 			l->matcher->chunks[k].verdict = MATCH_GONE;
@@ -215,7 +217,7 @@ static void classify(struct lane *l, u32 k)
 	const struct dir_hit *hit = &l->hits[k];
 	struct matcher *m = l->matcher;
 	struct match_chunk *c = &m->chunks[k];
-	const struct dir_entry *at = &m->at[k];
+	const struct dir_entry *at = &m->at[k].entry;
 
 	if (hit->container && c->verdict == MATCH_EQUAL)
 		return;

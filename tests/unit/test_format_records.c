@@ -167,6 +167,7 @@ static void test_super_rules(void **state)
 	REFUSED(s.role = 0, AKIN_E_bad_field);
 	REFUSED(s.hash_id = 3, AKIN_E_feature);
 	REFUSED(s.chunk_method = 0, AKIN_E_feature);
+	REFUSED(s.verify = 3, AKIN_E_feature);
 	REFUSED(s.chunk_min = 0, AKIN_E_bad_field);
 	REFUSED(s.chunk_avg = 2047, AKIN_E_bad_field);
 	REFUSED(s.chunk_max = 8191, AKIN_E_bad_field);

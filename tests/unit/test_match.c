@@ -159,6 +159,53 @@ static void test_collisions_are_stored_apart(void **state)
 	free(b);
 }
 
+/* Forget the first snapshot and copy what the others need of its containers. */
+static void reclaim(struct simpool *sp)
+{
+	const uint64_t first = 1;
+	struct akin_forget_options fopt = { .snapshots = &first,
+					    .nr_snapshots = 1 };
+	struct akin_gc_options gopt = { .threshold = 1 };
+	struct akin_forget_result forgot;
+	struct akin_gc_result freed;
+	struct akin_diag d = { 0 };
+	struct akin_pool *p;
+
+	assert_int_equal(simpool_open(sp, false, &p, &d), 0);
+	if (akin_forget(p, &fopt, &forgot, &d) ||
+	    akin_gc(p, &gopt, &freed, &d))
+		fail_msg("%s", d.text);
+	assert_int_equal(forgot.forgotten, 1);
+	assert_true(freed.copied_containers > 0);
+	akin_pool_close(p);
+}
+
+/* A new generation of a container keeps the salts. */
+static void test_salts_survive_a_copy(void **state)
+{
+	struct akin_diag d = { 0 };
+	enum simpool_found f;
+	u8 *a = fill(9);
+	struct simpool sp;
+
+	init(&sp, AKIN_VERIFY_MATCH);
+	sp.data_hash = &weakhash_ops;
+	put(&sp, "a", a);
+	assert_true(sp.result.chunks_collided > 0);
+	assert_int_equal(simpool_put(&sp, "half", a, BYTES / 2, &d), 0);
+	assert_true(sp.result.chunks_new <= 1);
+	reclaim(&sp);
+	check_all(&sp);
+	assert_int_equal(simpool_get(&sp, "half", a, BYTES / 2, &f, &d), 0);
+	assert_int_equal(f, SIMPOOL_WHOLE);
+	put(&sp, "a", a);
+	assert_true(sp.result.chunks_new < sp.result.chunks);
+	assert_int_equal(sp.result.chunks_unreadable, 0);
+	assert_int_equal(found(&sp, "a", a), SIMPOOL_WHOLE);
+	simpool_free(&sp);
+	free(a);
+}
+
 /* 256 fingerprints, then none is left: an error, not a wrong match. */
 static void test_no_fingerprint_left(void **state)
 {
@@ -472,6 +519,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trust_is_misplaced),
 		cmocka_unit_test(test_collisions_are_stored_apart),
+		cmocka_unit_test(test_salts_survive_a_copy),
 		cmocka_unit_test(test_no_fingerprint_left),
 		cmocka_unit_test(test_damaged_copy_is_stored_anew),
 		cmocka_unit_test(test_reads_fail_while_comparing),
