@@ -173,7 +173,7 @@ static void hour_text(const struct policy_item *item, s64 local, char *out,
 		      size_t size)
 {
 	struct policy_date d = policy_date_of(policy_floor(local, DAY_SEC));
-	s64 of_day = local - policy_floor(local, DAY_SEC) * DAY_SEC;
+	s64 of_day = policy_rest(local, DAY_SEC);
 	u32 off = (u32)(item->offset_sec < 0 ? -(s64)item->offset_sec :
 					       item->offset_sec);
 

@@ -91,6 +91,12 @@ static inline s64 policy_floor(s64 a, s64 b)
 	return a / b - (a % b < 0);
 }
 
+/* What is left over, from 0. */
+static inline s64 policy_rest(s64 a, s64 b)
+{
+	return a % b + (a % b < 0 ? b : 0);
+}
+
 /* policy_calendar.c: the proleptic Gregorian calendar. */
 
 struct policy_date {

@@ -62,8 +62,8 @@ void policy_week_of(s64 days, s64 *year_ret, u32 *week_ret)
 
 s64 policy_span_before(const struct policy_span *span, s64 sec)
 {
-	s64 days = policy_floor(sec, DAY_SEC), of_day = sec - days * DAY_SEC;
-	struct policy_date d = policy_date_of(days);
+	struct policy_date d = policy_date_of(policy_floor(sec, DAY_SEC));
+	s64 of_day = policy_rest(sec, DAY_SEC);
 	s64 months = d.year * 12 + d.month - 1;
 	__int128 out;
 	u32 last;
