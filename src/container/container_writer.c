@@ -482,8 +482,8 @@ static int wait_written_locked(struct container_writer *w, u32 index)
 		g = &w->dir.groups[index];
 		if (g->off + g->len <= w->done_off)
 			return 0;
-		/* What is complete the sealer writes, and nobody beside it. */
-		if (w->writing || w->completed)
+		/* Not for the sealer, who may be waiting for this thread. */
+		if (w->writing)
 			pthread_cond_wait(&w->written, &w->lock);
 		else
 			write_out_locked(w, 1);
@@ -610,6 +610,9 @@ int container_writer_seal(struct container_writer *w,
 
 	akin_assert(w->completed && !w->sealed);
 	pthread_mutex_lock(&w->lock);
+	/* Somebody may be writing in order to read. */
+	while (w->writing)
+		pthread_cond_wait(&w->written, &w->lock);
 	write_out_locked(w, 1);
 	err = w->err;
 	if (err)

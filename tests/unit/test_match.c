@@ -420,10 +420,10 @@ struct repeats {
 	struct ingest_stream *st;
 };
 
-static void repeats_open(struct repeats *w)
+static void repeats_open(struct repeats *w, enum super_verify verify)
 {
 	struct session_options opt = { .lock = store_lock_session,
-				       .verify = SUPER_VERIFY_MATCH };
+				       .verify = verify };
 	struct ingest_options iopt = { 0 };
 
 	init(&w->sp, AKIN_VERIFY_MATCH);
@@ -488,11 +488,12 @@ static void test_repeats_in_a_stream(void **state)
 	struct ingest_counts before, after;
 	u8 *data = malloc(n);
 	struct repeats w;
-	int tiny;
+	int i;
 
-	for (tiny = 0; tiny < 2; tiny++) {
-		repeats_open(&w);
-		if (tiny)
+	for (i = 0; i < 4; i++) {
+		repeats_open(&w, i < 2 ? SUPER_VERIFY_MATCH :
+					 SUPER_VERIFY_WRITE);
+		if (i % 2)
 			groupcache_set_budget(w.p->depot.groups, 0);
 		for (k = 0; k < ARRAY_SIZE(distances); k++) {
 			struct rng r = { 100 + k };
