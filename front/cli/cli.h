@@ -44,6 +44,8 @@ int cli_cmd_unprotect(struct cli *c);
 int cli_cmd_gc(struct cli *c);
 int cli_cmd_check(struct cli *c);
 int cli_cmd_stats(struct cli *c);
+int cli_cmd_sysstat(struct cli *c);
+int cli_cmd_metrics(struct cli *c);
 int cli_cmd_inspect(struct cli *c);
 int cli_cmd_capacity(struct cli *c);
 int cli_cmd_version(struct cli *c);

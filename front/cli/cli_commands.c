@@ -303,6 +303,40 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	  { "akin stats --json", "For a monitor." } },
 	0, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
 
+[CLI_SYSSTAT] = {
+	"sysstat", "show what running commands do, a row for each interval",
+	{ "[-p POOL] sysstat [-x] [-s] [-c N] [SECONDS]" },
+	"Every command that has a pool open counts what it does where others can\n"
+	"see it. A row says what all those of POOL (without -p: of every pool)\n"
+	"that you may see did in the last SECONDS (default 15), without\n"
+	"disturbing them: processors of the machine, bytes backed up and restored,\n"
+	"reads and writes of both pools, the share of lookups that directories in\n"
+	"memory answered, and how much smaller what came in has become by\n"
+	"deduplication and in all. '-' means that nothing happened.\n"
+	"\n"
+	"-x adds chunks, index, groups, commits, latencies in milliseconds (median\n"
+	"and 99 of 100; the end of a bucket that doubles) and the busiest disk of\n"
+	"the machine. -s ends with a summary whose means of ratios are ratios of\n"
+	"sums.\n",
+	{ { "akin sysstat 1", "A row every second." },
+	  { "akin sysstat -x -s -c 60 5", "Five minutes, everything, and a "
+	    "summary." },
+	  { "akin sysstat --json 10", "For a program." } },
+	0, 1, CLI_COMPLETE_NONE },
+
+[CLI_METRICS] = {
+	"metrics", "print counters for Prometheus",
+	{ "[-p POOL] metrics [FILE]" },
+	"In the text format of Prometheus: the counters and histograms of all\n"
+	"running commands (with -p: of that pool's), and with -p what the pool\n"
+	"holds and takes, its free space, its damage and the time of its newest\n"
+	"snapshot. With FILE they are written there, whole or not at all, for the\n"
+	"textfile collector of the node exporter.\n",
+	{ { "akin metrics", "What is running." },
+	  { "akin -p /mnt/backup metrics /var/lib/node_exporter/akin.prom",
+	    "From a timer." } },
+	0, 1, CLI_COMPLETE_FILE },
+
 [CLI_INSPECT] = {
 	"inspect", "print any file of a pool as text",
 	{ "inspect FILE..." },

@@ -220,6 +220,15 @@ const struct cli_option cli_options[] = {
 	{ "read-data", 0, CLI_SHARE, "N%|SIZE", B(CHECK), AT(read_data),
 	  "read data too: all of it, a share (5%), or so much (10G)" },
 
+	/* sysstat ---------------------------------------------------------- */
+	{ "extended", 'x', CLI_FLAG, NULL, B(SYSSTAT), AT(extended),
+	  "show all columns", .line_only = true },
+	{ "summary", 's', CLI_FLAG, NULL, B(SYSSTAT), AT(summary),
+	  "end with least, mean and greatest", .line_only = true },
+	{ "count", 'c', CLI_COUNT, "N", B(SYSSTAT), AT(count),
+	  "end after N rows (default: go on until interrupted)",
+	  .line_only = true },
+
 	/* capacity: only on the line; what a configuration says of chunks and
 	 * compression is for real pools. ---------------------------------- */
 	{ "explain", 0, CLI_FLAG, NULL, B(CAPACITY), AT(explain),

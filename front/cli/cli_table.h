@@ -14,7 +14,8 @@
 enum cli_command {
 	CLI_INIT, CLI_BACKUP, CLI_SNAPSHOTS, CLI_LS, CLI_FIND, CLI_DIFF,
 	CLI_CAT, CLI_RESTORE, CLI_FORGET, CLI_UNDELETE, CLI_POLICY, CLI_TAG,
-	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_CHECK, CLI_STATS, CLI_INSPECT,
+	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_CHECK, CLI_STATS, CLI_SYSSTAT,
+	CLI_METRICS, CLI_INSPECT,
 	CLI_CAPACITY, CLI_VERSION, CLI_HELP,
 	CLI_NR_COMMANDS
 };
@@ -57,6 +58,9 @@ struct cli_args {
 	const char *keep_within, *until;
 	struct cli_list keep_tags, add_tags, remove_tags, set_tags;
 	bool forgotten, gc;
+	/* sysstat */
+	bool extended, summary;
+	unsigned count;
 	/* capacity; the index is an enum cap_param */
 	const char *capacity[CLI_NR_CAPACITY];
 	bool explain;

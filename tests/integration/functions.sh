@@ -31,7 +31,7 @@ pids=()
 
 cleanup() {
 	local status=$? i
-	trap - EXIT
+	trap - EXIT ERR
 	set +e
 	for i in "${pids[@]}"; do
 		kill -KILL "$i" 2>/dev/null
