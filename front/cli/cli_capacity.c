@@ -6,17 +6,20 @@
  * no access to: the estimate's file, and today's date.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "capacity.h"
+#include "capacity_page.h"
 #include "cli.h"
+#include "cli_signal.h"
 
 #define ESTIMATE_MAX (1 << 20)
 #define OUTPUT_BYTES (32 * 1024)
 
-static int unknown_kind(struct cli *c, const char *name)
+static void hint_kinds(struct cli *c)
 {
 	char list[80];
 	size_t at = 0;
@@ -28,6 +31,17 @@ static int unknown_kind(struct cli *c, const char *name)
 				       " and " : ", ", cap_kind_name(i));
 	cli_hint(&c->diag, "There are %s; 'akin help capacity' explains them.",
 		 list);
+}
+
+static int no_kind(struct cli *c)
+{
+	hint_kinds(c);
+	return cli_fail(&c->diag, -AKIN_E_usage, "which calculation?");
+}
+
+static int unknown_kind(struct cli *c, const char *name)
+{
+	hint_kinds(c);
 	return cli_fail(&c->diag, -AKIN_E_usage, "'%s' is no calculation",
 			name);
 }
@@ -92,6 +106,51 @@ static void set_today(struct cap_request *r, char out[CLI_UNIT_TEXT])
 		r->params[CAP_FROM] = out;
 }
 
+static int start_server(struct cli *c, struct capacity_server **out)
+{
+	unsigned port = 0;
+
+	if (c->args.operands.nr)
+		return cli_fail(&c->diag, -AKIN_E_usage, "'%s': --serve "
+				"calculates nothing itself",
+				c->args.operands.v[0]);
+	if (c->args.port && cli_parse_count(c->args.port, 65535, &port))
+		return cli_fail(&c->diag, -AKIN_E_usage, "--port: '%s' is not "
+				"a number up to 65535", c->args.port);
+	if (!capacity_page_files[0].name)
+		return cli_fail(&c->diag, -AKIN_E_usage, "this akin was built "
+				"without the page: clang or wasm-ld was "
+				"missing");
+	*out = capacity_server_new(port);
+	if (*out)
+		return 0;
+	if (errno == ENOSYS) {
+		cli_hint(&c->diag, "The page also opens from a disk: "
+			 "share/akin/capacity/index.html.");
+		return cli_fail(&c->diag, -AKIN_E_usage, "this akin was built "
+				"without libmicrohttpd and cannot serve");
+	}
+	return cli_fail_errno(&c->diag, errno, "port %u", port);
+}
+
+/* Until a signal comes. */
+static int serve(struct cli *c)
+{
+	struct pollfd wait = { .fd = cli_signal_fd(), .events = POLLIN };
+	struct capacity_server *s = NULL;
+	int err = start_server(c, &s);
+
+	if (err)
+		return err;
+	printf("http://127.0.0.1:%u/\n", capacity_server_port(s));
+	fflush(stdout);
+	err = cli_output_error(c);
+	while (!err && !cli_signal_received())
+		poll(&wait, 1, -1);
+	capacity_server_free(s);
+	return err ? err : -AKIN_E_interrupted;
+}
+
 /* Once more with more room until everything fits. */
 static int run(struct cli *c, const struct cap_request *r)
 {
@@ -118,9 +177,14 @@ int cli_cmd_capacity(struct cli *c)
 	struct cap_request r = { .explain = c->args.explain,
 				 .json = c->args.json };
 	char today[CLI_UNIT_TEXT], *estimate = NULL;
-	int kind = cap_kind_find(words->v[0]), err = 0;
+	int kind, err = 0;
 	uint32_t i;
 
+	if (c->args.serve)
+		return serve(c);
+	if (!words->nr)
+		return no_kind(c);
+	kind = cap_kind_find(words->v[0]);
 	if (kind < 0)
 		return unknown_kind(c, words->v[0]);
 	r.kind = (enum cap_kind)kind;

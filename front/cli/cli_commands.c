@@ -354,7 +354,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	  "capacity zfs [Nx]VDEV[@SIZE]... [--disk SIZE] [OPTION]...",
 	  "capacity netapp --data SIZE [--distinct SIZE] [--release R]",
 	  "capacity akin --data SIZE [OPTION]...",
-	  "capacity plan FILE --disk SIZE [OPTION]..." },
+	  "capacity plan FILE --disk SIZE [OPTION]...",
+	  "capacity --serve [--port N]" },
 	"No pool is needed: nothing but the numbers given is looked at.\n"
 	"\n"
 	"sun7000 lays out the disks of a Sun Storage 7000: COUNT JBODs of 24\n"
@@ -396,8 +397,10 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	    "--compression 2 --growth 20% --disk 100TB",
 	    "What a pool needs, and until when the disk lasts." },
 	  { "akin capacity plan estimate.json --disk 20TB --keep 90d",
-	    "Does what was estimated fit? If not, what would help?" } },
-	1, CLI_ANY, CLI_COMPLETE_CAPACITY },
+	    "Does what was estimated fit? If not, what would help?" },
+	  { "akin capacity --serve",
+	    "A page with the same calculators, drawings and links to share." } },
+	0, CLI_ANY, CLI_COMPLETE_CAPACITY },
 
 [CLI_VERSION] = {
 	"version", "print the version",

@@ -234,6 +234,12 @@ const struct cli_option cli_options[] = {
 	{ "explain", 0, CLI_FLAG, NULL, B(CAPACITY), AT(explain),
 	  "show the calculation step by step",
 	  .line_only = true },
+	{ "serve", 0, CLI_FLAG, NULL, B(CAPACITY), AT(serve),
+	  "serve the page that does the same, on this machine only",
+	  .line_only = true },
+	{ "port", 0, CLI_STRING, "N", B(CAPACITY), AT(port),
+	  "with --serve: on port N (default: any that is free)",
+	  .line_only = true },
 	{ "disk", 0, CLI_STRING, "SIZE", B(CAPACITY), CAPACITY(DISK),
 	  "sun7000, zfs: one disk has SIZE, such as 4TB; akin, plan: the disk "
 	  "of the pool",

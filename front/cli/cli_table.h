@@ -63,7 +63,8 @@ struct cli_args {
 	unsigned count;
 	/* capacity; the index is an enum cap_param */
 	const char *capacity[CLI_NR_CAPACITY];
-	bool explain;
+	const char *port;
+	bool explain, serve;
 
 	struct cli_list operands;
 	uint32_t nr_before_dashes;	/* operands in front of "--" */
@@ -109,7 +110,7 @@ struct cli_example {
 	const char *line, *text;
 };
 
-#define CLI_MAX_SYNOPSES 5
+#define CLI_MAX_SYNOPSES 6
 #define CLI_MAX_EXAMPLES 8
 #define CLI_ANY UINT32_MAX
 

@@ -685,18 +685,18 @@ static void test_plan_hostile(void **state)
 
 /* Numbers -------------------------------------------------------------------*/
 
-static void assert_put(const char *expected, const char *fmt, ...)
+static void assert_put_args(const char *expected, const char *fmt,
+			    const struct cap_arg *args)
 {
 	char text[128];
 	struct cap_text t;
-	va_list ap;
 
 	cap_text_init(&t, text, sizeof(text));
-	va_start(ap, fmt);
-	cap_vput(&t, fmt, ap);
-	va_end(ap);
+	cap_put_args(&t, fmt, args);
 	assert_string_equal(text, expected);
 }
+#define assert_put(expected, ...) \
+	assert_put_args(expected, CAP_FORMAT(__VA_ARGS__))
 
 static void test_put(void **state)
 {
@@ -815,7 +815,8 @@ static void test_options_agree(void **state)
 	}
 	for (o = cli_options; o->name; o++)
 		n += o->commands == CLI_BIT(CLI_CAPACITY);
-	assert_int_equal(n, CAP_NR_PARAMS + 1);
+	/* And --explain, --serve, --port. */
+	assert_int_equal(n, CAP_NR_PARAMS + 3);
 	for (i = 0; i < CAP_NR_KINDS; i++)
 		assert_int_equal(cap_kind_find(cap_kind_name(i)), i);
 }

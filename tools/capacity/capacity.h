@@ -44,6 +44,7 @@ struct cap_request {
 	const char *estimate;	/* plan: JSON, @estimate_len bytes */
 	size_t estimate_len;
 	bool explain, json;
+	bool both;		/* as a page wants it; see capacity_doc.h */
 };
 
 /* "sun7000"; -1 if there is no such kind. */
@@ -55,7 +56,7 @@ bool cap_param_applies(enum cap_param param, enum cap_kind kind);
 
 /*
  * A request from one line a word: KIND, operands, --NAME=VALUE, --explain,
- * --json. @text is written to and borrowed by @r. -AKIN_E_usage.
+ * --json, --both. @text is written to and borrowed by @r. -AKIN_E_usage.
  */
 int cap_request_parse(char *text, struct cap_request *r,
 		      struct akin_diag *diag);

@@ -17,11 +17,11 @@ static void put_json_string(struct cap_text *t, const char *s)
 	cap_put(t, "\"");
 	for (; (c = (unsigned char)*s); s++) {
 		if (c == '"' || c == '\\')
-			cap_put(t, "\\%c", c);
+			cap_put(t, "\\%c", (char)c);
 		else if (c < 0x20 || c == 0x7f)
 			cap_put(t, "\\u00%c%c", hex[c >> 4], hex[c & 15]);
 		else
-			cap_put(t, "%c", c);
+			cap_put(t, "%c", (char)c);
 	}
 	cap_put(t, "\"");
 }
@@ -79,16 +79,16 @@ static void put_wrapped(struct cap_text *t, const char *s)
 	cap_put(t, "\n");
 }
 
-static void put_said(struct cap_doc *d, const char *type, const char *fmt,
-		     va_list ap)
+static void put_said(struct cap_doc *d, const char *fmt,
+		     const struct cap_arg *args)
 {
 	char line[LINE_BYTES];
 	struct cap_text t;
 
 	cap_text_init(&t, line, sizeof(line));
-	cap_vput(&t, fmt, ap);
+	cap_put_args(&t, fmt, args);
 	if (d->json) {
-		object_begin(d, type);
+		object_begin(d, "step");
 		object_key(d, "text");
 		put_json_string(d->out, line);
 		object_end(d);
@@ -98,38 +98,42 @@ static void put_said(struct cap_doc *d, const char *type, const char *fmt,
 	put_wrapped(d->out, line);
 }
 
-void cap_line(struct cap_doc *d, const char *fmt, ...)
+void cap_line_args(struct cap_doc *d, const char *fmt,
+		   const struct cap_arg *args)
 {
-	va_list ap;
-
-	if (d->json)
-		return;
-	va_start(ap, fmt);
-	put_said(d, "", fmt, ap);
-	va_end(ap);
+	if (!d->json)
+		put_said(d, fmt, args);
 }
 
-void cap_step(struct cap_doc *d, const char *fmt, ...)
+void cap_step_args(struct cap_doc *d, const char *fmt,
+		   const struct cap_arg *args)
 {
-	va_list ap;
-
-	if (!d->explain)
-		return;
-	va_start(ap, fmt);
-	put_said(d, "step", fmt, ap);
-	va_end(ap);
-}
-
-void cap_note(struct cap_doc *d, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	put_said(d, "note", fmt, ap);
-	va_end(ap);
+	if (d->explain)
+		put_said(d, fmt, args);
 }
 
 /* Tables --------------------------------------------------------------------*/
+
+/* [KEY, HEADING, "left" or "right"] of each. */
+static void put_columns(struct cap_doc *d)
+{
+	unsigned i;
+
+	object_begin(d, "columns");
+	object_key(d, "of");
+	put_json_string(d->out, d->type);
+	object_key(d, "columns");
+	for (i = 0; i < d->nr_columns; i++) {
+		cap_put(d->out, "%s", i ? ",[" : "[[");
+		put_json_string(d->out, d->columns[i].key);
+		cap_put(d->out, ",");
+		put_json_string(d->out, d->columns[i].heading);
+		cap_put(d->out, "%s", d->columns[i].left ? ",\"left\"]" :
+			",\"right\"]");
+	}
+	cap_put(d->out, "]");
+	object_end(d);
+}
 
 void cap_table(struct cap_doc *d, const char *type,
 	       const struct cap_column *columns, unsigned nr)
@@ -139,6 +143,8 @@ void cap_table(struct cap_doc *d, const char *type,
 	d->nr_columns = nr;
 	d->at = 0;
 	d->headed = false;
+	if (d->both)
+		put_columns(d);
 }
 
 static void pad(struct cap_doc *d, unsigned n)
@@ -184,13 +190,25 @@ static void row_begin(struct cap_doc *d)
 		put_heading(d);
 }
 
+static void put_pair(struct cap_doc *d, const char *text, const char *value)
+{
+	cap_put(d->out, "[");
+	put_json_string(d->out, text);
+	cap_put(d->out, ",");
+	put_json_string(d->out, value);
+	cap_put(d->out, "]");
+}
+
 /* Text: @text in its column. JSON: @value, as it is. */
 static void put_cell(struct cap_doc *d, const char *text, const char *value)
 {
 	row_begin(d);
 	if (d->json) {
 		object_key(d, d->columns[d->at].key);
-		cap_put(d->out, "%s", value);
+		if (d->both)
+			put_pair(d, text, value);
+		else
+			cap_put(d->out, "%s", value);
 	} else {
 		put_padded(d, d->at, text);
 	}
@@ -202,7 +220,10 @@ void cap_cell_text(struct cap_doc *d, const char *s)
 	row_begin(d);
 	if (d->json) {
 		object_key(d, d->columns[d->at++].key);
-		put_json_string(d->out, s);
+		if (d->both)
+			put_pair(d, s, s);
+		else
+			put_json_string(d->out, s);
 		return;
 	}
 	put_padded(d, d->at++, s);
@@ -264,16 +285,25 @@ void cap_cell_range(struct cap_doc *d, unsigned min, unsigned max,
 	else
 		cap_put(&t, "%u", min);
 	cap_text_init(&t, program, sizeof(program));
-	cap_put(&t, "%u,\"%s\":%u", min, key_max, max);
+	cap_put(&t, "%u", min);
 	put_cell(d, people, program);
+	cap_cell_extra(d, key_max, max);
 }
 
 void cap_cell_extra(struct cap_doc *d, const char *key, cap_u128 v)
 {
+	char text[CELL_BYTES];
+	struct cap_text t;
+
 	if (!d->json)
 		return;
 	object_key(d, key);
-	cap_put(d->out, "%D", v);
+	cap_text_init(&t, text, sizeof(text));
+	cap_put(&t, "%D", v);
+	if (d->both)
+		put_pair(d, "", text);
+	else
+		cap_put(d->out, "%s", text);
 }
 
 void cap_row_end(struct cap_doc *d)
@@ -293,6 +323,8 @@ void cap_summary(struct cap_doc *d, const char *kind)
 		part(d, false);
 		return;
 	}
+	if (d->both)
+		return;
 	object_begin(d, "summary");
 	object_key(d, "command");
 	put_json_string(d->out, "capacity");
@@ -300,109 +332,110 @@ void cap_summary(struct cap_doc *d, const char *kind)
 	put_json_string(d->out, kind);
 }
 
-/* Puts what stands in front of a fact's value; false: not for this reader. */
-static bool fact_begin(struct cap_doc *d, const char *key, const char *label)
+static void put_fact_object(struct cap_doc *d, const char *key,
+			    const char *label, const char *text,
+			    const char *value)
 {
-	if (d->json ? !key : !label)
-		return false;
-	if (d->json) {
-		object_key(d, key);
-		return true;
+	object_begin(d, "fact");
+	if (key) {
+		object_key(d, "key");
+		put_json_string(d->out, key);
 	}
-	cap_put(d->out, "%s", label);
-	pad(d, cap_strlen(label) < LABEL_WIDTH ?
-	    LABEL_WIDTH - (unsigned)cap_strlen(label) : 1);
-	return true;
+	if (label) {
+		object_key(d, "label");
+		put_json_string(d->out, label);
+	}
+	object_key(d, "text");
+	put_json_string(d->out, text);
+	object_key(d, "value");
+	put_json_string(d->out, value);
+	object_end(d);
 }
 
-static void fact_end(struct cap_doc *d)
+/* @text is for people, @value for programs; a string if @quoted. */
+static void put_fact(struct cap_doc *d, const char *key, const char *label,
+		     const char *text, const char *value, bool quoted)
 {
-	if (!d->json)
-		cap_put(d->out, "\n");
+	unsigned n;
+
+	if (d->both) {
+		put_fact_object(d, key, label, text, value);
+	} else if (d->json && key) {
+		object_key(d, key);
+		if (quoted)
+			put_json_string(d->out, value);
+		else
+			cap_put(d->out, "%s", value);
+	} else if (!d->json && label) {
+		n = (unsigned)cap_strlen(label);
+		cap_put(d->out, "%s", label);
+		pad(d, n < LABEL_WIDTH ? LABEL_WIDTH - n : 1);
+		cap_put(d->out, "%s\n", text);
+	}
 }
 
-void cap_fact_text(struct cap_doc *d, const char *key, const char *label,
-		   const char *fmt, ...)
+void cap_fact_args(struct cap_doc *d, const char *key, const char *label,
+		   const char *fmt, const struct cap_arg *args)
 {
 	char line[LINE_BYTES];
 	struct cap_text t;
-	va_list ap;
 
-	if (!fact_begin(d, key, label))
-		return;
 	cap_text_init(&t, line, sizeof(line));
-	va_start(ap, fmt);
-	cap_vput(&t, fmt, ap);
-	va_end(ap);
-	if (d->json)
-		put_json_string(d->out, line);
-	else
-		cap_put(d->out, "%s", line);
-	fact_end(d);
+	cap_put_args(&t, fmt, args);
+	put_fact(d, key, label, line, line, true);
 }
 
 void cap_fact_bool(struct cap_doc *d, const char *key, const char *label,
 		   bool v)
 {
-	if (!fact_begin(d, key, label))
-		return;
-	if (d->json)
-		cap_put(d->out, "%s", v ? "true" : "false");
-	else
-		cap_put(d->out, "%s", v ? "yes" : "no");
-	fact_end(d);
+	put_fact(d, key, label, v ? "yes" : "no", v ? "true" : "false", false);
+}
+
+static void put_fact_number(struct cap_doc *d, const char *key,
+			    const char *label, const char *fmt, cap_u128 v)
+{
+	char people[CELL_BYTES], program[CELL_BYTES];
+	struct cap_text t;
+
+	cap_text_init(&t, people, sizeof(people));
+	cap_put(&t, fmt, v);
+	cap_text_init(&t, program, sizeof(program));
+	cap_put(&t, "%D", v);
+	put_fact(d, key, label, people, program, false);
 }
 
 void cap_fact_count(struct cap_doc *d, const char *key, const char *label,
 		    cap_u128 v)
 {
-	if (!fact_begin(d, key, label))
-		return;
-	cap_put(d->out, d->json ? "%D" : "%N", v);
-	fact_end(d);
+	put_fact_number(d, key, label, "%N", v);
 }
 
 void cap_fact_bytes(struct cap_doc *d, const char *key, const char *label,
 		    cap_u128 v)
 {
-	if (!fact_begin(d, key, label))
-		return;
-	cap_put(d->out, d->json ? "%D" : "%B", v);
-	fact_end(d);
+	put_fact_number(d, key, label, "%B", v);
 }
 
 void cap_fact_fixed(struct cap_doc *d, const char *key, const char *label,
 		    cap_u128 a, cap_u128 b, int digits, const char *unit)
 {
-	if (!fact_begin(d, key, label))
-		return;
-	cap_put(d->out, "%F", a, b, digits);
-	if (!d->json)
-		cap_put(d->out, "%s", unit);
-	fact_end(d);
-}
+	char people[CELL_BYTES], program[CELL_BYTES];
+	struct cap_text t;
 
-void cap_fact_ratio(struct cap_doc *d, const char *key, const char *label,
-		    double v, int digits, const char *unit)
-{
-	if (!fact_begin(d, key, label))
-		return;
-	cap_put(d->out, "%R", v, digits);
-	if (!d->json)
-		cap_put(d->out, "%s", unit);
-	fact_end(d);
+	cap_text_init(&t, program, sizeof(program));
+	cap_put(&t, "%F", a, b, digits);
+	cap_text_init(&t, people, sizeof(people));
+	cap_put(&t, "%s%s", program, unit);
+	put_fact(d, key, label, people, program, false);
 }
 
 void cap_fact_none(struct cap_doc *d, const char *key)
 {
-	if (!fact_begin(d, key, NULL))
-		return;
-	cap_put(d->out, "null");
-	fact_end(d);
+	put_fact(d, key, NULL, "-", "null", false);
 }
 
 void cap_summary_end(struct cap_doc *d)
 {
-	if (d->json)
+	if (d->json && !d->both)
 		object_end(d);
 }

@@ -4,6 +4,10 @@
  *
  * The same calls make both, so they cannot disagree: lines, steps (only with
  * explain), tables row by row, and a summary of facts at the end.
+ *
+ * For a page there is a third form, @both: JSON Lines in which every cell is
+ * [what people see, what programs see], both strings; in front of each table an
+ * object "columns" with its headings; and each fact an object "fact".
  */
 #ifndef CAPACITY_DOC_H
 #define CAPACITY_DOC_H
@@ -20,6 +24,7 @@ struct cap_column {
 struct cap_doc {
 	struct cap_text *out;
 	bool json, explain;
+	bool both;		/* with json */
 	/* State; zeroed = ready. */
 	const char *type;
 	const struct cap_column *columns;
@@ -27,12 +32,14 @@ struct cap_doc {
 	bool comma, headed, lines;
 };
 
-/* Text only. A line; an empty line is put between it and what follows. */
-void cap_line(struct cap_doc *d, const char *fmt, ...);
+/* As cap_put(). Text only. A line; an empty line is put between it and what follows. */
+#define cap_line(d, ...) cap_line_args(d, CAP_FORMAT(__VA_ARGS__))
+void cap_line_args(struct cap_doc *d, const char *fmt,
+		   const struct cap_arg *args);
 /* With explain only; wrapped at 78 columns. JSON: {"type":"step"}. */
-void cap_step(struct cap_doc *d, const char *fmt, ...);
-/* A remark; JSON: {"type":"note"}. */
-void cap_note(struct cap_doc *d, const char *fmt, ...);
+#define cap_step(d, ...) cap_step_args(d, CAP_FORMAT(__VA_ARGS__))
+void cap_step_args(struct cap_doc *d, const char *fmt,
+		   const struct cap_arg *args);
 
 /* A table: its rows are objects of @type. @columns are borrowed until the end
  * of the table; every row has one cell a column, in order. */
@@ -58,8 +65,10 @@ void cap_row_end(struct cap_doc *d);
  * what only people want.
  */
 void cap_summary(struct cap_doc *d, const char *kind);
-void cap_fact_text(struct cap_doc *d, const char *key, const char *label,
-		   const char *fmt, ...);
+#define cap_fact_text(d, key, label, ...) \
+	cap_fact_args(d, key, label, CAP_FORMAT(__VA_ARGS__))
+void cap_fact_args(struct cap_doc *d, const char *key, const char *label,
+		   const char *fmt, const struct cap_arg *args);
 void cap_fact_bool(struct cap_doc *d, const char *key, const char *label,
 		   bool v);
 void cap_fact_count(struct cap_doc *d, const char *key, const char *label,
@@ -69,8 +78,6 @@ void cap_fact_bytes(struct cap_doc *d, const char *key, const char *label,
 		    cap_u128 v);
 void cap_fact_fixed(struct cap_doc *d, const char *key, const char *label,
 		    cap_u128 a, cap_u128 b, int digits, const char *unit);
-void cap_fact_ratio(struct cap_doc *d, const char *key, const char *label,
-		    double v, int digits, const char *unit);
 void cap_fact_none(struct cap_doc *d, const char *key);
 void cap_summary_end(struct cap_doc *d);
 

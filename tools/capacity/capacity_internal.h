@@ -9,8 +9,12 @@
 #include "capacity_doc.h"
 
 /* As cap_put(); the first error stays. Returns -AKIN_E_usage. */
-int cap_usage(struct akin_diag *diag, const char *fmt, ...);
-void cap_hint(struct akin_diag *diag, const char *fmt, ...);
+#define cap_usage(diag, ...) cap_usage_args(diag, CAP_FORMAT(__VA_ARGS__))
+#define cap_hint(diag, ...) cap_hint_args(diag, CAP_FORMAT(__VA_ARGS__))
+int cap_usage_args(struct akin_diag *diag, const char *fmt,
+		   const struct cap_arg *args);
+void cap_hint_args(struct akin_diag *diag, const char *fmt,
+		   const struct cap_arg *args);
 
 /*
  * The value of a parameter; *out stays as it is if it was not given.

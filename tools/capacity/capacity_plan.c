@@ -135,15 +135,9 @@ static bool fits(const struct cap_pool *p, const struct cap_box *b)
 			     cap_to_double(b->meta));
 }
 
-static void add_way(struct cap_text *t, const char *fmt, ...)
-{
-	va_list ap;
-
-	cap_put(t, t->len ? ", or " : "");
-	va_start(ap, fmt);
-	cap_vput(t, fmt, ap);
-	va_end(ap);
-}
+/* As cap_put(). */
+#define add_way(t, ...) \
+	(cap_put(t, "%s", (t)->len ? ", or " : ""), cap_put(t, __VA_ARGS__))
 
 static void way_disks(struct cap_text *t, const struct cap_pool_need *n,
 		      const struct cap_box *b)
@@ -339,6 +333,7 @@ static void show_plan(struct cap_doc *d, const struct cap_pool *p,
 	cap_fact_bool(d, "fits", NULL, ram_ok && full > b->days);
 	cap_fact_text(d, "answer", NULL, "%s", answer);
 	cap_fact_text(d, "ways", NULL, "%s", ways);
+	cap_fact_bytes(d, "box_disk_bytes", NULL, b->disk);
 	cap_fact_count(d, "days", NULL, b->days);
 	cap_fact_bytes(d, "disk_bytes", NULL, cap_from_double(n.disk));
 	cap_fact_bytes(d, "meta_bytes", NULL, cap_from_double(n.meta_disk));
@@ -384,6 +379,8 @@ int cap_run_plan(const struct cap_request *r, struct cap_doc *d,
 		return err;
 	cap_pool_prepare(&p);
 	cap_pool_explain(d, &p, b.days);
+	if (d->json)
+		cap_pool_points(d, &p, &b);
 	show_plan(d, &p, &b);
 	return 0;
 }

@@ -6,6 +6,7 @@
 
 #define YEARS_DEFAULT 3
 #define NR_POINTS 12
+#define NR_CURVE 120		/* for a drawing */
 
 static int get_share(const struct cap_request *r, enum cap_param p,
 		     unsigned max, double *out, struct akin_diag *diag)
@@ -185,8 +186,30 @@ void cap_pool_explain(struct cap_doc *d, const struct cap_pool *p,
 					      cap_pool_hook_shift(p->chunk))));
 }
 
-static void show_points(struct cap_doc *d, const struct cap_pool *p,
-			const struct cap_box *b)
+/* The same more finely, for whoever draws it. */
+static void list_curve(struct cap_doc *d, const struct cap_pool *p,
+		       const struct cap_box *b)
+{
+	static const struct cap_column columns[] = {
+		{ "day", "", 0, false }, { "disk_bytes", "", 0, false },
+		{ "meta_bytes", "", 0, false },
+	};
+	struct cap_pool_need n;
+	unsigned i, day;
+
+	cap_table(d, "curve", columns, CAP_ARRAY_SIZE(columns));
+	for (i = 0; i <= NR_CURVE; i++) {
+		day = b->days * i / NR_CURVE;
+		cap_pool_at(p, day, &n);
+		cap_cell_count(d, day);
+		cap_cell_bytes(d, cap_from_double(n.disk));
+		cap_cell_bytes(d, cap_from_double(n.meta_disk));
+		cap_row_end(d);
+	}
+}
+
+void cap_pool_points(struct cap_doc *d, const struct cap_pool *p,
+		     const struct cap_box *b)
 {
 	static const struct cap_column columns[] = {
 		{ "day", "day", 6, false },
@@ -224,6 +247,8 @@ static void show_points(struct cap_doc *d, const struct cap_pool *p,
 			       100, 2);
 		cap_row_end(d);
 	}
+	if (d->both)
+		list_curve(d, p, b);
 }
 
 static void show_full(struct cap_doc *d, const struct cap_pool *p,
@@ -235,6 +260,7 @@ static void show_full(struct cap_doc *d, const struct cap_pool *p,
 
 	if (!b->disk)
 		return;
+	cap_fact_bytes(d, "box_disk_bytes", NULL, b->disk);
 	day = cap_pool_full(p, cap_to_double(b->disk), cap_to_double(b->meta));
 	if (day == UINT32_MAX) {
 		cap_fact_none(d, "full_day");
@@ -347,7 +373,7 @@ int cap_run_akin(const struct cap_request *r, struct cap_doc *d,
 	if (err)
 		return err;
 	cap_pool_explain(d, &p, b.days);
-	show_points(d, &p, &b);
+	cap_pool_points(d, &p, &b);
 	show_need(d, &p, &b);
 	return 0;
 }

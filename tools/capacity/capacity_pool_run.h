@@ -23,6 +23,9 @@ int cap_box_params(const struct cap_request *r, struct cap_box *b,
 		   struct akin_diag *diag);
 void cap_pool_explain(struct cap_doc *d, const struct cap_pool *p,
 		      unsigned day);
+/* Needs over time, as a table. */
+void cap_pool_points(struct cap_doc *d, const struct cap_pool *p,
+		     const struct cap_box *b);
 /* " on 2028-01-02 (after 1 year)", as far as it is known. */
 void cap_put_day(struct cap_text *t, const struct cap_box *b, unsigned day);
 /* A size for a label, in SI units, rounded up to three digits. */

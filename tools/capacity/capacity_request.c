@@ -77,32 +77,28 @@ bool cap_param_applies(enum cap_param param, enum cap_kind kind)
 
 /* Errors --------------------------------------------------------------------*/
 
-int cap_usage(struct akin_diag *diag, const char *fmt, ...)
+int cap_usage_args(struct akin_diag *diag, const char *fmt,
+		   const struct cap_arg *args)
 {
 	struct cap_text t;
-	va_list ap;
 
 	if (!diag || diag->code)
 		return -AKIN_E_usage;
 	diag->code = -AKIN_E_usage;
 	cap_text_init(&t, diag->text, sizeof(diag->text));
-	va_start(ap, fmt);
-	cap_vput(&t, fmt, ap);
-	va_end(ap);
+	cap_put_args(&t, fmt, args);
 	return -AKIN_E_usage;
 }
 
-void cap_hint(struct akin_diag *diag, const char *fmt, ...)
+void cap_hint_args(struct akin_diag *diag, const char *fmt,
+		   const struct cap_arg *args)
 {
 	struct cap_text t;
-	va_list ap;
 
 	if (!diag || diag->hint[0])
 		return;
 	cap_text_init(&t, diag->hint, sizeof(diag->hint));
-	va_start(ap, fmt);
-	cap_vput(&t, fmt, ap);
-	va_end(ap);
+	cap_put_args(&t, fmt, args);
 }
 
 int cap_get_size(const struct cap_request *r, enum cap_param p, cap_u128 *out,
@@ -136,15 +132,18 @@ int cap_get_count(const struct cap_request *r, enum cap_param p, unsigned min,
 static int set_option(struct cap_request *r, char *word,
 		      struct akin_diag *diag)
 {
+	const struct { const char *name; bool *to; } flags[] = {
+		{ "--explain", &r->explain }, { "--json", &r->json },
+		{ "--both", &r->both },
+	};
 	char *name = word + 2, *value = name;
 	unsigned i;
 
-	if (cap_equal(word, "--explain") || cap_equal(word, "--json")) {
-		if (word[2] == 'e')
-			r->explain = true;
-		else
-			r->json = true;
-		return 0;
+	for (i = 0; i < CAP_ARRAY_SIZE(flags); i++) {
+		if (cap_equal(word, flags[i].name)) {
+			*flags[i].to = true;
+			return 0;
+		}
 	}
 	while (*value && *value != '=')
 		value++;
@@ -223,8 +222,8 @@ static void hint_params(struct akin_diag *diag, enum cap_kind kind)
 int cap_run(const struct cap_request *r, struct cap_text *out,
 	    struct akin_diag *diag)
 {
-	struct cap_doc d = { .out = out, .json = r->json,
-			     .explain = r->explain };
+	struct cap_doc d = { .out = out, .json = r->json || r->both,
+			     .both = r->both, .explain = r->explain };
 	unsigned i;
 
 	for (i = 0; i < CAP_NR_PARAMS; i++) {

@@ -26,10 +26,12 @@ struct cap_sun_rule {
 };
 extern const struct cap_sun_rule cap_sun_rules[CAP_SUN_NR_PROFILES];
 
-/* JBODs that were added at the same time: data disks of each. */
+/* JBODs that were added at the same time: data disks of each, and what else is
+ * in it. */
 struct cap_sun_step {
 	unsigned nr_jbods;
 	uint8_t disks[CAP_SUN_MAX_JBODS];
+	uint8_t logs[CAP_SUN_MAX_JBODS];	/* not used here */
 };
 
 struct cap_sun_layout {

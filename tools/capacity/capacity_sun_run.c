@@ -47,6 +47,7 @@ static int parse_jbod(const char *word, struct cap_sun_step *s,
 	if (s->nr_jbods == CAP_SUN_MAX_JBODS)
 		return cap_usage(diag, "more than %u JBODs at a time",
 				 (unsigned)CAP_SUN_MAX_JBODS);
+	s->logs[s->nr_jbods] = (uint8_t)logs;
 	s->disks[s->nr_jbods++] = (uint8_t)(slots - logs);
 	return 0;
 }
@@ -77,8 +78,10 @@ static int parse_step(const struct cap_request *r, unsigned *at,
 		if (err)
 			return err;
 	}
-	while (s->nr_jbods < count)
+	while (s->nr_jbods < count) {
+		s->logs[s->nr_jbods] = 0;
 		s->disks[s->nr_jbods++] = (uint8_t)slots;
+	}
 	return 0;
 }
 
@@ -149,7 +152,7 @@ static int parse_sas(const struct cap_request *r, unsigned number,
 	unsigned i, disks, n;
 	int err;
 
-	s->nr_jbods = 0;
+	*s = (struct cap_sun_step){ 0 };
 	p->nr_steps = 1;
 	p->number = number;
 	for (i = 0; i < r->nr_words; i++) {
@@ -263,24 +266,49 @@ static void show_row(struct cap_doc *d, const struct pool *p,
 	cap_row_end(d);
 }
 
+/* How the disks of each step are laid out, for whoever draws them. */
+static void list_layout(struct cap_doc *d, const struct pool *p,
+			enum cap_sun_profile profile, bool nspf,
+			const struct row *row, cap_u128 disk)
+{
+	const struct cap_sun_layout *l;
+	unsigned i;
+
+	for (i = 0; i < p->nr_steps; i++) {
+		l = &row->parts[i];
+		cap_cell_count(d, p->number);
+		cap_cell_count(d, i + 1);
+		cap_cell_text(d, cap_sun_rules[profile].name);
+		cap_cell_bool(d, nspf);
+		cap_cell_count(d, l->nr_vdevs);
+		cap_cell_count(d, l->width);
+		cap_cell_count(d, cap_sun_rules[profile].parity);
+		cap_row_end(d);
+	}
+}
+
 /* What @f makes of each profile, without and with NSPF. */
-static unsigned each_row(struct cap_doc *d, const struct pool *p,
-			 cap_u128 disk,
-			 void (*f)(struct cap_doc *d, const struct pool *p,
-				   enum cap_sun_profile profile, bool nspf,
-				   const struct row *row, cap_u128 disk))
+static void each_row(struct cap_doc *d, const struct pool *p, cap_u128 disk,
+		     void (*f)(struct cap_doc *d, const struct pool *p,
+			       enum cap_sun_profile profile, bool nspf,
+			       const struct row *row, cap_u128 disk))
 {
 	struct row row;
-	unsigned i, nr = 0;
+	unsigned i;
 
 	for (i = 0; i < 2 * CAP_SUN_NR_PROFILES; i++) {
 		if (!allocate(p, i / 2, i % 2, &row))
 			continue;
 		f(d, p, i / 2, i % 2, &row, disk);
-		nr++;
 	}
-	return nr;
 }
+
+static const struct cap_column layout_columns[] = {
+	{ "pool", "", 0, false }, { "step", "", 0, false },
+	{ "profile", "", 0, false }, { "nspf", "", 0, false },
+	{ "vdevs", "", 0, false }, { "width", "", 0, false },
+	{ "parity", "", 0, false },
+};
 
 static const struct cap_column columns[] = {
 	{ "pool", "pool", 4, false },
@@ -317,7 +345,7 @@ static void list_jbods(struct cap_doc *d, const struct pool *p)
 {
 	static const struct cap_column jbod[] = {
 		{ "pool", "", 0, false }, { "step", "", 0, false },
-		{ "disks", "", 0, false },
+		{ "disks", "", 0, false }, { "logs", "", 0, false },
 	};
 	unsigned i, j;
 
@@ -329,6 +357,7 @@ static void list_jbods(struct cap_doc *d, const struct pool *p)
 			cap_cell_count(d, p->number);
 			cap_cell_count(d, i + 1);
 			cap_cell_count(d, p->steps[i].disks[j]);
+			cap_cell_count(d, p->steps[i].logs[j]);
 			cap_row_end(d);
 		}
 	}
@@ -346,6 +375,11 @@ static int show_pool(struct cap_doc *d, const struct pool *p, cap_u128 disk,
 	show_disks(d, p);
 	list_jbods(d, p);
 	each_row(d, p, disk, explain_row);
+	if (d->json) {
+		cap_table(d, "layout", layout_columns,
+			  CAP_ARRAY_SIZE(layout_columns));
+		each_row(d, p, disk, list_layout);
+	}
 	cap_table(d, "profile", columns + skip, CAP_ARRAY_SIZE(columns) - skip);
 	each_row(d, p, disk, show_row);
 	return 0;

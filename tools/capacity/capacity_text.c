@@ -113,11 +113,45 @@ static void put_double(struct cap_text *t, double v, int digits)
 	put_fixed(t, cap_from_double(v * cap_to_double(scale)), scale, digits);
 }
 
-void cap_vput(struct cap_text *t, const char *fmt, va_list ap)
+/* What a conversion other than %s, %c and %u appends; returns the arguments
+ * behind it. */
+static const struct cap_arg *put_wide(struct cap_text *t, char what,
+				      const struct cap_arg *a)
 {
-	cap_u128 a, b;
-	double v;
+	switch (what) {
+	case 'D':
+		put_number(t, a->v.n, 0);
+		break;
+	case 'N':
+		put_number(t, a->v.n, ',');
+		break;
+	case 'I':
+		put_size(t, a->v.n, 1024);
+		break;
+	case 'S':
+		put_size(t, a->v.n, 1000);
+		break;
+	case 'B':
+		put_size(t, a->v.n, 1024);
+		if (a->v.n < 1000)
+			break;
+		put_string(t, " (");
+		put_size(t, a->v.n, 1000);
+		put_char(t, ')');
+		break;
+	case 'F':
+		put_fixed(t, a[0].v.n, a[1].v.n, a[2].v.i);
+		return a + 3;
+	case 'R':
+		put_double(t, a[0].v.d, a[1].v.i);
+		return a + 2;
+	}
+	return a + 1;
+}
 
+void cap_put_args(struct cap_text *t, const char *fmt,
+		  const struct cap_arg *args)
+{
 	for (; *fmt; fmt++) {
 		if (*fmt != '%') {
 			put_char(t, *fmt);
@@ -125,60 +159,24 @@ void cap_vput(struct cap_text *t, const char *fmt, va_list ap)
 		}
 		switch (*++fmt) {
 		case 's':
-			put_string(t, va_arg(ap, const char *));
+			put_string(t, args++->v.s);
 			break;
 		case 'c':
-			put_char(t, (char)va_arg(ap, int));
+			put_char(t, (char)args++->v.i);
 			break;
 		case 'u':
-			put_number(t, va_arg(ap, unsigned), 0);
-			break;
-		case 'D':
-			put_number(t, va_arg(ap, cap_u128), 0);
-			break;
-		case 'N':
-			put_number(t, va_arg(ap, cap_u128), ',');
-			break;
-		case 'I':
-			put_size(t, va_arg(ap, cap_u128), 1024);
-			break;
-		case 'S':
-			put_size(t, va_arg(ap, cap_u128), 1000);
-			break;
-		case 'B':
-			a = va_arg(ap, cap_u128);
-			put_size(t, a, 1024);
-			if (a >= 1000) {
-				put_string(t, " (");
-				put_size(t, a, 1000);
-				put_char(t, ')');
-			}
-			break;
-		case 'F':
-			a = va_arg(ap, cap_u128);
-			b = va_arg(ap, cap_u128);
-			put_fixed(t, a, b, va_arg(ap, int));
-			break;
-		case 'R':
-			v = va_arg(ap, double);
-			put_double(t, v, va_arg(ap, int));
+			put_number(t, args++->v.u, 0);
 			break;
 		case '%':
 			put_char(t, '%');
 			break;
-		default:
+		case 0:
 			return;
+		default:
+			args = put_wide(t, *fmt, args);
+			break;
 		}
 	}
-}
-
-void cap_put(struct cap_text *t, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	cap_vput(t, fmt, ap);
-	va_end(ap);
 }
 
 double cap_to_double(cap_u128 v)
