@@ -19,6 +19,7 @@ static const struct codec_ops *const codec_table[CODEC_NR] = {
 	[CODEC_ZSTD] = &codec_zstd,
 	[CODEC_LZJB] = &codec_lzjb,
 	[CODEC_GZIP] = &codec_gzip,
+	[CODEC_PLANES] = &codec_planes,
 };
 
 /* Smaller ones save nothing. */
@@ -61,7 +62,9 @@ int codec_parse(const char *text, struct codec_choice *out,
 
 	for (id = 0; id < CODEC_NR; id++) {
 		ops = codec_table[id];
-		if (strlen(ops->name) == n && memcmp(ops->name, text, n) == 0)
+		if (strlen(ops->name) == n &&
+		    memcmp(ops->name, text, n) == 0 &&
+		    (ops->compress || id == CODEC_NONE))
 			break;
 	}
 	if (id == CODEC_NR)
@@ -135,17 +138,31 @@ static size_t room_for(enum codec_gain gain, size_t n)
 	return gain == CODEC_GAIN_ANY ? n - 1 : n - n / 8;
 }
 
-/* @r is what the codec returned. */
-static int give(struct codec_ctx *ctx, long r, size_t n, size_t *len_ret,
-		u8 *id_ret, struct akin_diag *diag)
+/* @r is what the codec returned, @id what it made. */
+static int give(long r, u8 id, size_t n, size_t *len_ret, u8 *id_ret,
+		struct akin_diag *diag)
 {
 	if (r < 0)
 		return diag_set(diag, (int)r, "compressing %zu bytes", n);
 	if (r > 0) {
-		*id_ret = ctx->choice.id;
+		*id_ret = id;
 		*len_ret = (size_t)r;
 	}
 	return 0;
+}
+
+/* Where planes were of no use of late, one look in so many will do: it takes
+ * half as long as the rest of the probe. */
+#define LOOK_FOR_PLANES_EVERY 8
+
+static bool is_worthwhile(struct codec_ctx *ctx, const struct codec_ops *ops,
+			  const void *data, size_t n)
+{
+	bool planes = ops->planes &&
+		      (ctx->zstd.planes > 1 ||
+		       ctx->nr_looked++ % LOOK_FOR_PLANES_EVERY == 0);
+
+	return codec_probe(data, n, planes);
 }
 
 int codec_compress(struct codec_ctx *ctx, enum codec_gain gain,
@@ -153,14 +170,16 @@ int codec_compress(struct codec_ctx *ctx, enum codec_gain gain,
 		   u8 *id_ret, struct akin_diag *diag)
 {
 	const struct codec_ops *ops = codec_table[ctx->choice.id];
+	u8 id = ctx->choice.id;
+	long r;
 
 	*id_ret = CODEC_NONE;
 	*len_ret = 0;
 	if (!ops->compress || n < COMPRESS_MIN ||
-	    (gain == CODEC_GAIN_EIGHTH && !codec_probe(data, n)))
+	    (gain == CODEC_GAIN_EIGHTH && !is_worthwhile(ctx, ops, data, n)))
 		return 0;
-	return give(ctx, ops->compress(ctx, data, n, out, room_for(gain, n)),
-		    n, len_ret, id_ret, diag);
+	r = ops->compress(ctx, data, n, out, room_for(gain, n), &id);
+	return give(r, id, n, len_ret, id_ret, diag);
 }
 
 bool codec_has_ref(const struct codec_ctx *ctx)
@@ -174,14 +193,15 @@ int codec_compress_ref(struct codec_ctx *ctx, enum codec_gain gain,
 		       struct akin_diag *diag)
 {
 	const struct codec_ops *ops = codec_table[ctx->choice.id];
+	long r;
 
 	*id_ret = CODEC_NONE;
 	*len_ret = 0;
 	if (n < COMPRESS_MIN)
 		return 0;
-	return give(ctx, ops->compress_ref(ctx, ref, ref_len, data, n, out,
-					   room_for(gain, n)),
-		    n, len_ret, id_ret, diag);
+	r = ops->compress_ref(ctx, ref, ref_len, data, n, out,
+			      room_for(gain, n));
+	return give(r, ctx->choice.id, n, len_ret, id_ret, diag);
 }
 
 int codec_decompress(struct codec_ctx *ctx, u8 id, const void *data, size_t n,

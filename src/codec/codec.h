@@ -20,6 +20,7 @@ enum codec_id {
 	CODEC_ZSTD = 2,
 	CODEC_LZJB = 3,		/* of ZFS, to compare with it; its gzip too */
 	CODEC_GZIP = 4,		/* DEFLATE, without gzip's head and checksum */
+	CODEC_PLANES = 5,	/* zstd of byte planes: zstd chooses it itself */
 	CODEC_NR
 };
 
@@ -53,8 +54,8 @@ enum codec_gain {
 
 /*
  * Compress @n bytes into @out (at least codec_bound(n) bytes). *id_ret is the
- * codec used: CODEC_NONE means nothing was written and the raw bytes are to be
- * stored.
+ * codec used, which may be a variant of the one chosen: CODEC_NONE means nothing
+ * was written and the raw bytes are to be stored.
  */
 int codec_compress(struct codec_ctx *ctx, enum codec_gain gain,
 		   const void *data, size_t n, u8 *out, size_t *len_ret,

@@ -17,7 +17,7 @@ static void gzip_release(struct codec_ctx *ctx)
 }
 
 static long gzip_compress(struct codec_ctx *ctx, const void *data, size_t n,
-			  u8 *out, size_t cap)
+			  u8 *out, size_t cap, u8 *id_ret)
 {
 	if (ctx->gzip.c && ctx->gzip.level != ctx->choice.level) {
 		libdeflate_free_compressor(ctx->gzip.c);

@@ -20,10 +20,14 @@ struct codec_ctx {
 		struct ZSTD_CCtx_s *c;
 		struct ZSTD_DCtx_s *d;
 		s32 level;	/* that @c is set to */
-		/* Skipping over what matches little; see zstd_adapt(). */
+		/* What suits the data of late; see zstd_adapt(). */
 		u32 trial_in;	/* groups to come without another trial */
 		bool skip;	/* what the last one said */
+		u32 planes;
 	} zstd;
+	u32 nr_looked;		/* groups that codec_compress() has probed */
+	u8 *planes;		/* a group in planes; see zstd_room() */
+	size_t planes_bytes;
 	struct {
 		struct libdeflate_compressor *c;
 		struct libdeflate_decompressor *d;
@@ -35,9 +39,12 @@ struct codec_ctx {
 struct codec_ops {
 	const char *name;
 	s32 level_min, level_max, level_default;
-	/* Bytes written, 0 if it does not fit into @cap; negative: error. */
+	bool planes;		/* it looks for samples of several bytes */
+	/* Bytes written, 0 if it does not fit into @cap; negative: error.
+	 * *id_ret is the codec of ctx->choice, and may become another. NULL:
+	 * made by another codec, as it sees fit. */
 	long (*compress)(struct codec_ctx *ctx, const void *data, size_t n,
-			 u8 *out, size_t cap);
+			 u8 *out, size_t cap, u8 *id_ret);
 	/* All of @data, and exactly @raw_len bytes: 0, -AKIN_E_bad_data or
 	 * -AKIN_E_nomem. Sizes are at most INT32_MAX. */
 	int (*decompress)(struct codec_ctx *ctx, const void *data, size_t n,
@@ -54,6 +61,7 @@ struct codec_ops {
 };
 
 extern const struct codec_ops codec_lz4, codec_zstd, codec_lzjb, codec_gzip;
+extern const struct codec_ops codec_planes;
 
 /*
  * Samples of a group: CODEC_SAMPLE_BYTES at CODEC_SAMPLES spots. Enough for
@@ -72,8 +80,12 @@ static inline const u8 *codec_sample(const u8 *data, size_t n, int i)
 	       (size_t)i;
 }
 
-/* False for what neither matches nor an entropy coder can shrink. */
-bool codec_probe(const u8 *data, size_t n);
+/* False for what neither matches nor an entropy coder can shrink, the latter
+ * also not in planes if @planes. */
+bool codec_probe(const u8 *data, size_t n, bool planes);
+/* In how many planes (2 or 4) an entropy coder would gain; 1: not at all. @n is
+ * CODEC_SAMPLED_MIN at least. */
+u32 codec_probe_planes(const u8 *data, size_t n);
 /* Do matches alone leave less than @percent of the samples? */
 bool codec_matches_pay(const u8 *data, size_t n, int percent);
 

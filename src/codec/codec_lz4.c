@@ -7,7 +7,7 @@
 #include "codec/codec_internal.h"
 
 static long lz4_compress(struct codec_ctx *ctx, const void *data, size_t n,
-			 u8 *out, size_t cap)
+			 u8 *out, size_t cap, u8 *id_ret)
 {
 	return LZ4_compress_default(data, (char *)out, (int)n, (int)cap);
 }

@@ -144,7 +144,7 @@ static void encode_near_end(struct encoder *e)
 }
 
 static long lzjb_compress(struct codec_ctx *ctx, const void *data, size_t n,
-			  u8 *out, size_t cap)
+			  u8 *out, size_t cap, u8 *id_ret)
 {
 	struct encoder e = { .in = data, .out = out };
 

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "codec/codec_internal.h"
+#include "codec/codec_planes.h"
 
 /* Bits a byte; see CODEC_SAMPLE_BYTES. */
 #define RANDOM_BITS 7.9
@@ -35,7 +36,70 @@ static double sample_entropy(const u8 *p, size_t n)
 	return bits / (double)n;
 }
 
-bool codec_probe(const u8 *data, size_t n)
+/*
+ * About log2(@x) for whole numbers, 0 for 0: the exponent, and a parabola for
+ * the rest that is off by 0.01 at the most.
+ */
+static inline float log2_about(u32 x)
+{
+	float f = (float)(x ? x : 1), m;
+	u32 bits;
+
+	memcpy(&bits, &f, sizeof(bits));
+	m = (float)((s32)(bits >> 23) - 127);
+	bits = (bits & 0x7fffff) | 127u << 23;
+	memcpy(&f, &bits, sizeof(f));
+	return m + (2.0f - f / 3.0f) * f - 5.0f / 3.0f;
+}
+
+/* What a histogram's bytes cost an entropy coder, in bits. */
+static float cost_bits(const u32 *count)
+{
+	float bits = 0;
+	u32 i, n = 0;
+
+	for (i = 0; i < 256; i++) {
+		bits -= (float)count[i] * log2_about(count[i]);
+		n += count[i];
+	}
+	return bits + (float)n * log2_about(n);
+}
+
+/* Bits a byte that planes must save, and that twice as many must save more. */
+#define PLANES_SAVE 0.3f
+#define MORE_PLANES_SAVE 0.15f
+
+u32 codec_probe_planes(const u8 *data, size_t n)
+{
+	u32 count[CODEC_PLANES_MAX][256] = { 0 }, pair[2][256], all[256];
+	const float bytes = CODEC_SAMPLES * CODEC_SAMPLE_BYTES;
+	float one, two = 0, four = 0;
+	const u8 *at;
+	u32 i, k;
+
+	for (i = 0; i < CODEC_SAMPLES; i++) {
+		at = codec_sample(data, n, (int)i);
+		at -= (size_t)(at - data) % CODEC_PLANES_MAX;
+		for (k = 0; k < CODEC_SAMPLE_BYTES; k++)
+			count[k % CODEC_PLANES_MAX][at[k]]++;
+	}
+	for (i = 0; i < 256; i++) {
+		pair[0][i] = count[0][i] + count[2][i];
+		pair[1][i] = count[1][i] + count[3][i];
+		all[i] = pair[0][i] + pair[1][i];
+	}
+	one = cost_bits(all);
+	for (k = 0; k < 2; k++)
+		two += cost_bits(pair[k]);
+	for (k = 0; k < 4; k++)
+		four += cost_bits(count[k]);
+	if (one - four >= PLANES_SAVE * bytes &&
+	    two - four >= MORE_PLANES_SAVE * bytes)
+		return 4;
+	return one - two >= PLANES_SAVE * bytes ? 2 : 1;
+}
+
+bool codec_probe(const u8 *data, size_t n, bool planes)
 {
 	char tmp[CODEC_SAMPLE_BYTES];
 	const u8 *at;
@@ -54,7 +118,8 @@ bool codec_probe(const u8 *data, size_t n)
 		if (len > 0)
 			return true;
 	}
-	return false;
+	/* Sound, and numbers of which one byte in four is not noise. */
+	return planes && codec_probe_planes(data, n) > 1;
 }
 
 bool codec_matches_pay(const u8 *data, size_t n, int percent)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zstd frames, without content size and checksum: a group has both.
+ * zstd frames, without content size and checksum: a group has both. Arrays of
+ * samples of several bytes are compressed in planes, a frame for each, which is
+ * a codec of its own on disk; nobody has to choose it.
  */
 /* For ZSTD_c_literalCompressionMode; without it no trial is ever won. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
+#include "base/mem.h"
 #include "codec/codec_internal.h"
+#include "codec/codec_planes.h"
 
 /*
  * Level 1 of the library is made for speed on any input; for groups of 64 to
@@ -22,11 +26,25 @@
  * that doubles the speed of both directions for 2 to 3 % of size.
  */
 #define ZSTD_SKIP_TARGET 64
-#define SKIP_GROUP_MIN CODEC_SAMPLED_MIN
-#define SKIP_TRIAL_EVERY 32
 #define SKIP_MAX_LOSS_PERCENT 5
+/* In planes, which have gained more than that before. */
+#define SKIP_MAX_LOSS_PLANES_PERCENT 8
+/*
+ * Samples of two bytes shrink by 12 to 15 % more in planes, at the speed of
+ * skipping; they must gain PLANES_MIN_GAIN_PERCENT.
+ */
+#define PLANES_MIN_GAIN_PERCENT 3
+/* Larger groups are left as they are: decoding takes a buffer of that size. */
+#define PLANES_RAW_MAX (1u << 20)
+/*
+ * Trials. Every TRIAL_EVERY groups, and where matches pay, and so nothing is to
+ * be tried, every TRIAL_AFTER_MATCHES.
+ */
+#define TRIAL_GROUP_MIN CODEC_SAMPLED_MIN
+#define TRIAL_EVERY 32
+#define TRIAL_AFTER_MATCHES 8
 /* Of a sample that a quick search leaves: with less, matches are the gain. */
-#define SKIP_SAMPLE_PERCENT 75
+#define MATCHES_PAY_PERCENT 75
 
 static void zstd_set_fast(ZSTD_CCtx *zc)
 {
@@ -55,67 +73,159 @@ static int zstd_begin(struct codec_ctx *ctx)
 	ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_contentSizeFlag, 0);
 	ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_checksumFlag, 0);
 	ctx->zstd.level = level;
+	ctx->zstd.trial_in = 0;
+	ctx->zstd.skip = false;
+	ctx->zstd.planes = 1;
 	return 0;
 }
 
 static void zstd_release(struct codec_ctx *ctx)
 {
+	mem_free(ctx->planes);
 	ZSTD_freeCCtx(ctx->zstd.c);
 	ZSTD_freeDCtx(ctx->zstd.d);
 }
 
-static size_t zstd_once(struct codec_ctx *ctx, bool skip, const void *data,
-			size_t n, u8 *out, size_t cap)
+/* Room for @n bytes in planes. */
+static u8 *zstd_room(struct codec_ctx *ctx, size_t n)
 {
-	size_t r;
+	if (n > ctx->planes_bytes || !ctx->planes) {
+		mem_free(ctx->planes);
+		ctx->planes = mem_alloc(n ? n : 1);
+		ctx->planes_bytes = ctx->planes ? n : 0;
+	}
+	return ctx->planes;
+}
 
-	ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_targetLength,
-			       skip ? ZSTD_SKIP_TARGET : 0);
-	r = ZSTD_compress2(ctx->zstd.c, out, cap, data, n);
+static size_t zstd_frame(struct codec_ctx *ctx, const void *data, size_t n,
+			 u8 *out, size_t cap)
+{
+	size_t r = ZSTD_compress2(ctx->zstd.c, out, cap, data, n);
+
 	return ZSTD_isError(r) ? 0 : r;
 }
 
-/*
- * One group in SKIP_TRIAL_EVERY is compressed both ways, and where skipping
- * lost little, those that follow are skipped through too. Data of another kind
- * in between shows in samples.
- */
-static size_t zstd_adapt(struct codec_ctx *ctx, const void *data, size_t n,
-			 u8 *out, size_t cap)
-{
-	size_t full, skip;
+/* How a group is compressed. */
+struct zstd_way {
+	u32 planes;		/* 1: as it is */
+	bool skip;		/* at level 1 only */
+};
 
-	if (ctx->zstd.trial_in > 0 && !ctx->zstd.skip) {
-		ctx->zstd.trial_in--;
-		return zstd_once(ctx, false, data, n, out, cap);
+static size_t zstd_once(struct codec_ctx *ctx, struct zstd_way way,
+			const void *data, size_t n, u8 *out, size_t cap)
+{
+	size_t len = n / way.planes, done = 1, r;
+	u32 i;
+
+	if (ctx->choice.level == 1)
+		ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_targetLength,
+				       way.skip ? ZSTD_SKIP_TARGET : 0);
+	if (way.planes == 1)
+		return zstd_frame(ctx, data, n, out, cap);
+	codec_planes_split(way.planes, data, ctx->planes, n);
+	out[0] = (u8)way.planes;
+	for (i = 0; i < way.planes; i++) {
+		r = i + 1 < way.planes ? len : n - i * len;
+		r = zstd_frame(ctx, ctx->planes + i * len, r, out + done,
+			       cap - done);
+		if (!r)
+			return 0;
+		done += r;
 	}
-	if (n < SKIP_GROUP_MIN ||
-	    codec_matches_pay(data, n, SKIP_SAMPLE_PERCENT))
-		return zstd_once(ctx, false, data, n, out, cap);
-	if (ctx->zstd.trial_in > 0) {
-		ctx->zstd.trial_in--;
-		return zstd_once(ctx, true, data, n, out, cap);
+	return done;
+}
+
+/* 0 stands for what did not fit. */
+static bool gains(size_t a, size_t b, u32 percent)
+{
+	return a && (!b || a * 100 <= b * (100 - percent));
+}
+
+/*
+ * One group compressed in every way that may suit it, and at last by the best
+ * one, but without skipping: what that costs must show, too.
+ */
+static size_t zstd_try(struct codec_ctx *ctx, const void *data, size_t n,
+		       u8 *out, size_t cap, struct zstd_way *way)
+{
+	bool skip = ctx->choice.level == 1;
+	size_t one, some = 0, full;
+	u32 planes = 1;
+
+	if (n <= PLANES_RAW_MAX && zstd_room(ctx, n))
+		planes = codec_probe_planes(data, n);
+	one = zstd_once(ctx, (struct zstd_way){ 1, skip }, data, n, out, cap);
+	if (planes > 1)
+		some = zstd_once(ctx, (struct zstd_way){ planes, skip }, data,
+				 n, out, cap);
+	way->planes = gains(some, one, PLANES_MIN_GAIN_PERCENT) ? planes : 1;
+	/* Without skipping one of them may still fit. */
+	if (!one && !some)
+		way->planes = planes;
+	way->skip = false;
+	full = !skip && planes == 1 ? one :
+	       zstd_once(ctx, *way, data, n, out, cap);
+	if (!full && way->planes > 1) {
+		way->planes = 1;
+		full = zstd_once(ctx, *way, data, n, out, cap);
 	}
-	skip = zstd_once(ctx, true, data, n, out, cap);
-	full = zstd_once(ctx, false, data, n, out, cap);
-	ctx->zstd.skip = skip && skip * 100 <=
-			 full * (100 + SKIP_MAX_LOSS_PERCENT);
-	ctx->zstd.trial_in = SKIP_TRIAL_EVERY - 1;
+	if (way->planes > 1)
+		ctx->zstd.skip = skip && some && some * 100 <=
+				 full * (100 + SKIP_MAX_LOSS_PLANES_PERCENT);
+	else
+		ctx->zstd.skip = skip && one && one * 100 <=
+				 full * (100 + SKIP_MAX_LOSS_PERCENT);
+	ctx->zstd.planes = way->planes;
+	ctx->zstd.trial_in = TRIAL_EVERY - 1;
 	return full;
 }
 
-static long zstd_compress(struct codec_ctx *ctx, const void *data, size_t n,
-			  u8 *out, size_t cap)
+/*
+ * One group in TRIAL_EVERY is compressed in several ways, and those that follow
+ * in the one that suited. Data of another kind in between shows in samples.
+ * What was used is in @way.
+ */
+static size_t zstd_adapt(struct codec_ctx *ctx, const void *data, size_t n,
+			 u8 *out, size_t cap, struct zstd_way *way)
 {
+	bool special = ctx->zstd.skip || ctx->zstd.planes > 1;
+
+	*way = (struct zstd_way){ 1, false };
+	if (n < TRIAL_GROUP_MIN)
+		return zstd_once(ctx, *way, data, n, out, cap);
+	if (ctx->zstd.trial_in > 0) {
+		ctx->zstd.trial_in--;
+		if (!special)
+			return zstd_once(ctx, *way, data, n, out, cap);
+	}
+	if (codec_matches_pay(data, n, MATCHES_PAY_PERCENT)) {
+		if (!special)
+			ctx->zstd.trial_in = TRIAL_AFTER_MATCHES - 1;
+		return zstd_once(ctx, *way, data, n, out, cap);
+	}
+	if (ctx->zstd.trial_in == 0)
+		return zstd_try(ctx, data, n, out, cap, way);
+	way->skip = ctx->zstd.skip;
+	if (ctx->zstd.planes > 1 && n <= PLANES_RAW_MAX &&
+	    zstd_room(ctx, n) &&
+	    codec_probe_planes(data, n) == ctx->zstd.planes)
+		way->planes = ctx->zstd.planes;
+	return zstd_once(ctx, *way, data, n, out, cap);
+}
+
+static long zstd_compress(struct codec_ctx *ctx, const void *data, size_t n,
+			  u8 *out, size_t cap, u8 *id_ret)
+{
+	struct zstd_way way;
 	int err = zstd_begin(ctx);
 	size_t r;
 
 	if (err)
 		return err;
-	if (ctx->choice.level == 1)
-		return (long)zstd_adapt(ctx, data, n, out, cap);
-	r = ZSTD_compress2(ctx->zstd.c, out, cap, data, n);
-	return ZSTD_isError(r) ? 0 : (long)r;
+	r = zstd_adapt(ctx, data, n, out, cap, &way);
+	if (way.planes > 1)
+		*id_ret = CODEC_PLANES;
+	return (long)r;
 }
 
 /*
@@ -167,6 +277,23 @@ static int zstd_decompress(struct codec_ctx *ctx, const void *data, size_t n,
 	return zstd_finish(ctx, data, n, out, raw_len);
 }
 
+static int planes_decompress(struct codec_ctx *ctx, const void *data, size_t n,
+			     u8 *out, size_t raw_len)
+{
+	const u8 *in = data;
+	int err;
+
+	if (n < 1 || (in[0] != 2 && in[0] != 4) || raw_len > PLANES_RAW_MAX)
+		return -AKIN_E_bad_data;
+	if (!zstd_room(ctx, raw_len))
+		return -AKIN_E_nomem;
+	/* All planes in one go: one frame after another. */
+	err = zstd_decompress(ctx, in + 1, n - 1, ctx->planes, raw_len);
+	if (!err)
+		codec_planes_join(in[0], ctx->planes, out, raw_len);
+	return err;
+}
+
 static int zstd_decompress_ref(struct codec_ctx *ctx, const void *ref,
 			       size_t ref_len, const void *data, size_t n,
 			       u8 *out, size_t raw_len)
@@ -186,9 +313,15 @@ const struct codec_ops codec_zstd = {
 	.level_min = 1,
 	.level_max = 19,
 	.level_default = 3,
+	.planes = true,
 	.compress = zstd_compress,
 	.decompress = zstd_decompress,
 	.compress_ref = zstd_compress_ref,
 	.decompress_ref = zstd_decompress_ref,
 	.release = zstd_release,
+};
+
+const struct codec_ops codec_planes = {
+	.name = "planes",
+	.decompress = planes_decompress,
 };

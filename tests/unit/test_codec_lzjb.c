@@ -16,7 +16,7 @@
 
 static long encode(const u8 *in, size_t n, u8 *out, size_t cap)
 {
-	return codec_lzjb.compress(NULL, in, n, out, cap);
+	return codec_lzjb.compress(NULL, in, n, out, cap, NULL);
 }
 
 static bool decode(const u8 *in, size_t n, u8 *out, size_t raw_len)
