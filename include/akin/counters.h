@@ -35,6 +35,8 @@ extern "C" {
 	C(bytes_new, "bytes", COUNTER, "of chunks that were not there yet") \
 	C(chunks_in, "chunks", COUNTER, "cut from what was fed") \
 	C(chunks_new, "chunks", COUNTER, "stored, because they were new") \
+	C(chunks_followed, "chunks", COUNTER, \
+	  "that memory had forgotten, found in what was there before") \
 	C(chunks_compared, "chunks", COUNTER, \
 	  "compared with what is stored before they were shared") \
 	C(chunks_collided, "chunks", COUNTER, \

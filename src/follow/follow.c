@@ -393,7 +393,7 @@ static void find_missing(struct follow *f, struct dir_hit *hits)
 {
 	const struct old_chunk *old;
 	struct new_chunk *c;
-	u32 k;
+	u32 k, found = 0;
 
 	for (k = 0; k < f->nr; k++) {
 		c = &f->chunks[k];
@@ -406,8 +406,10 @@ static void find_missing(struct follow *f, struct dir_hit *hits)
 		hits[k].entry = old->entry;
 		hits[k].len = old->len;
 		c->missing = false;
-		f->stats.found++;
+		found++;
 	}
+	f->stats.found += found;
+	counters_add(f->depot->counters, chunks_followed, found);
 }
 
 static void earn_loads(struct follow *f, u64 bytes)

@@ -15,9 +15,9 @@
  * A container of metadata may end before the root comes: then what is followed
  * is a part of the object, and at its end the next hits lead on.
  *
- * Small objects have no leaves, and what this session wrote cannot be read yet:
- * then the container itself is followed, if two hits of the batch lie together
- * in it.
+ * Small objects have no leaves, and what this session has written last cannot be
+ * read yet: then the container itself is followed, if two hits of the batch lie
+ * together in it.
  */
 #include "base/mem.h"
 #include "follow/follow_internal.h"
@@ -309,15 +309,6 @@ static bool lead_to_container(struct follow *f, u32 k,
 	return true;
 }
 
-/* Recipes of this session lie in containers that are still open. */
-static bool lead_by(struct follow *f, u32 k, const struct dir_hit *hits)
-{
-	if (!follow_is_own(f, hits[k].container) &&
-	    lead_to_recipe(f, k, &hits[k]))
-		return true;
-	return lead_to_container(f, k, hits);
-}
-
 static bool is_dead(const struct follow *f, u64 container)
 {
 	u32 i;
@@ -361,12 +352,18 @@ bool follow_lead(struct follow *f, const struct dir_hit *hits, bool news)
 		if (k < 0)
 			break;
 		f->stats.leads++;
-		if (lead_by(f, (u32)k, hits)) {
+		if (lead_to_recipe(f, (u32)k, &hits[k]) ||
+		    lead_to_container(f, (u32)k, hits)) {
 			f->lead_pause = PAUSE_MIN;
 			f->next_lead = f->fed + f->lead_pause;
 			return true;
 		}
 		f->stats.leads_failed++;
+		/* What is still being written may be readable soon. */
+		if (follow_is_own(f, hits[k].container)) {
+			f->next_lead = f->fed + PAUSE_MIN / 2;
+			return false;
+		}
 		f->dead[f->next_dead++ % LEAD_DEAD] = hits[k].container;
 	}
 	f->next_lead = f->fed + f->lead_pause;

@@ -119,6 +119,29 @@ static int emit_data(struct ingest_stream *st, const struct batch *b,
 	return err;
 }
 
+/*
+ * An object that is large, and has much that is new, does not leave containers
+ * open: only what is sealed can be followed and referred to, and what comes
+ * next may be its next version. (In containers; one that is hardly filled costs
+ * little beside an object that is as large as several.)
+ */
+#define LARGE_OBJECT 4
+#define LARGE_NEW_PART 2	/* one by so much */
+
+static int close_large(struct ingest_stream *st, const struct content *ct,
+		       struct akin_diag *diag)
+{
+	u64 container = st->depot->super.container_bytes;
+	u64 bytes_new = st->tally.bytes_new - st->new_before;
+	int err;
+
+	if (ct->bytes < LARGE_OBJECT * container || st->opt.dry_run ||
+	    bytes_new < container / LARGE_NEW_PART)
+		return 0;
+	err = packer_close(&st->lane->data_packer, diag);
+	return err ? err : packer_close(&st->lane->meta_packer, diag);
+}
+
 static int emit_end(struct ingest_stream *st, void *token,
 		    struct akin_diag *diag)
 {
@@ -127,6 +150,8 @@ static int emit_end(struct ingest_stream *st, void *token,
 
 	hintset_reset(&st->hint);
 	err = recipe_builder_finish(&st->recipe, &ct, &st->hint, diag);
+	if (!err)
+		err = close_large(st, &ct, diag);
 	if (err) {
 		if (st->opt.drop)
 			st->opt.drop(st->opt.ctx, 0, token);
@@ -147,6 +172,7 @@ static int emit_op(struct ingest_stream *st, const struct batch *b,
 	switch (op->type) {
 	case OP_BEGIN:
 		st->leaf_off = 0;
+		st->new_before = st->tally.bytes_new;
 		follow_begin(st->follow, op->token);
 		return 0;
 	case OP_DATA:
@@ -303,7 +329,8 @@ int stream_store_piece(void *ctx, const struct buf *bytes,
 	int err;
 
 	hasher_one(st->depot->meta_hasher, bytes->data, bytes->len, fp_ret);
-	nr = follow_near_piece(st->follow, st->leaf_off, len, near, NEAR_RUNS);
+	nr = !packer_wants_near(&st->lane->meta_packer) ? 0 :
+	     follow_near_piece(st->follow, st->leaf_off, len, near, NEAR_RUNS);
 	err = store_piece(st, bytes, hint, fp_ret, near, nr, container_ret,
 			  diag);
 	if (!err && is_leaf && !st->opt.dry_run)

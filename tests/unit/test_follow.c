@@ -4,12 +4,15 @@
  * or with a sample of it; which chunks lie near; and that nothing that is
  * wrong with a predecessor ever fails a backup.
  */
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "testlib.h"
 
 #include "base/mem.h"
 #include "follow/follow_internal.h"
+#include "ingest/session_internal.h"
 #include "ingest/stream_internal.h"
 #include "simpool.h"
 #include "store/store.h"
@@ -707,6 +710,54 @@ static void test_same_session(void **state)
 	free(v.b);
 }
 
+static void wait_sealed(struct session *s)
+{
+	u32 open = 1, i;
+
+	for (i = 0; open && i < 3000; i++) {
+		pthread_mutex_lock(&s->lock);
+		open = s->nr_open;
+		pthread_mutex_unlock(&s->lock);
+		usleep(10000);
+	}
+	assert_int_equal(open, 0);
+}
+
+/* A large object leaves nothing open: its recipe leads the next one. */
+static void test_large_in_session(void **state)
+{
+	struct bytes v = random_bytes_of(82, 5 << 20);
+	struct ingest_options opt = { .object_done = on_object };
+	struct ingest_stream *st;
+	struct akin_diag d = { 0 };
+	struct world w;
+
+	world_init(&w);
+	opt.ctx = &w;
+	open_pool(&w, WHOLE);
+	begin(&w);
+	OK(ingest_stream_open(w.s, &opt, &st, &d));
+	OK(ingest_object_begin(st, &d));
+	OK(ingest_write(st, v.b, v.n, &d));
+	OK(ingest_object_end(st, NULL, &d));
+	OK(ingest_drain(st, &d));
+	wait_sealed(w.s);
+	splice(&v, 300000, 5000, 6000, 83);
+	OK(ingest_object_begin(st, &d));
+	OK(ingest_write(st, v.b, 600000, &d));
+	OK(ingest_drain(st, &d));
+	assert_non_null(st->follow->pred);
+	assert_int_equal(st->follow->pred->container, 0);
+	assert_true(fp_equal(&st->follow->pred->ct.root,
+			     &w.objects[0].ct.root));
+	OK(ingest_object_end(st, NULL, &d));
+	OK(ingest_stream_close(st, &d));
+	end(&w, true);
+	close_pool(&w);
+	world_release(&w);
+	free(v.b);
+}
+
 /* What is wrong with a predecessor ------------------------------------------*/
 
 static void read_back(struct world *w, const struct object *o,
@@ -916,6 +967,7 @@ int main(void)
 		cmocka_unit_test(test_many_objects),
 		cmocka_unit_test(test_newest_leads),
 		cmocka_unit_test(test_same_session),
+		cmocka_unit_test(test_large_in_session),
 		cmocka_unit_test(test_wrong_predecessors),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_no_memory),
