@@ -113,9 +113,14 @@ static int codec_stats(struct cli *c)
 		       "groups", "raw", "stored", "ratio");
 	err = akin_stats_codecs(c->pool, c->args.json ? print_codec_json :
 				print_codec, c, &unreadable, &c->diag);
-	if (!err && unreadable && !c->args.json)
+	if (!err && c->args.json) {
+		cli_json_begin(&c->json, "codec_summary");
+		cli_json_uint(&c->json, "containers_unreadable", unreadable);
+		cli_json_end(&c->json, stdout);
+	} else if (!err && unreadable) {
 		printf("%-24s %10llu  ('akin check' says more)\n",
 		       "unreadable containers", (unsigned long long)unreadable);
+	}
 	return err;
 }
 
