@@ -173,7 +173,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"protected. Hours, days and so on are those of the time zone in TZ;\n"
 	"periods without snapshots do not count, so a machine that was away loses\n"
 	"nothing. With --host, --tag and --path only snapshots that match are\n"
-	"judged, and the others stay.\n"
+	"judged, and the others stay. A tag to keep that no snapshot has is\n"
+	"reported, and an error if nothing else would keep anything.\n"
 	"\n"
 	"Nothing is deleted yet: 'akin gc' returns the space, and until then 'akin\n"
 	"undelete' takes it all back. It works on a full disk.\n",

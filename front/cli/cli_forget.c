@@ -82,6 +82,16 @@ static int on_judged(void *ctx, uint64_t series, const struct akin_snapshot *s,
 	return cli_output_error(c);
 }
 
+static void on_unused_tag(void *ctx, const char *tag)
+{
+	struct cli_str text = { 0 };
+
+	cli_str_add(&text, "no snapshot has the tag ");
+	cli_quote(&text, tag, strlen(tag));
+	cli_term_message(CLI_WARNING, 0, NULL, text.s, NULL);
+	cli_str_release(&text);
+}
+
 static void print_summary(struct cli *c, const struct akin_forget_result *r)
 {
 	bool dry = c->args.dry_run;
@@ -155,6 +165,7 @@ int cli_cmd_forget(struct cli *c)
 	opt.filter = &filter;
 	opt.dry_run = c->args.dry_run;
 	opt.judged = on_judged;
+	opt.unused_tag = on_unused_tag;
 	opt.ctx = &l;
 	err = cli_open(c, opt.dry_run);
 	if (!err && c->args.operands.nr)

@@ -73,6 +73,12 @@ struct akin_forget_options {
 	 */
 	int (*judged)(void *ctx, uint64_t series, const struct akin_snapshot *s,
 		      const char *const *reasons, uint32_t nr_reasons);
+	/*
+	 * Nothing that was judged has this tag of the policy: is it misspelt?
+	 * Before all else. (If tags are all there is to the policy and none of
+	 * them is found, the call fails: -AKIN_E_usage.)
+	 */
+	void (*unused_tag)(void *ctx, const char *tag);
 	void *ctx;
 };
 

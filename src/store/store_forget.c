@@ -36,6 +36,7 @@ struct forget {
 	u64 as_of;		/* transaction that is judged */
 	const struct akin_policy *policy;
 	struct policy rules;
+	bool *tag_used;		/* for each tag of the policy */
 	struct candidate *c;
 	u32 nr, cap;
 	u64 *gone;		/* numbers to forget */
@@ -117,20 +118,49 @@ static s32 local_offset(s64 sec, s32 otherwise)
 	return t == sec && localtime_r(&t, &tm) ? (s32)tm.tm_gmtoff : otherwise;
 }
 
-/* The first of the policy's tags that it has, or NULL. */
+/* The first of the policy's tags that it has, or NULL. @used (may be NULL) is
+ * set for all of them. */
 static const char *kept_tag(const struct akin_policy *p,
 			    const struct snapshot *s,
-			    const struct catalog_status *st)
+			    const struct catalog_status *st, bool *used)
 {
 	struct akin_snapshot_filter one = { .nr_tags = 1 };
+	const char *first = NULL;
 	u32 i;
 
-	for (i = 0; i < p->nr_tags; i++) {
+	for (i = 0; i < p->nr_tags && (used || !first); i++) {
 		one.tags = &p->tags[i];
-		if (store_snapshot_matches(s, st, &one))
-			return p->tags[i];
+		if (!store_snapshot_matches(s, st, &one))
+			continue;
+		if (used)
+			used[i] = true;
+		if (!first)
+			first = p->tags[i];
 	}
-	return NULL;
+	return first;
+}
+
+/*
+ * A tag that nothing has may be misspelt. That is worth a word; where nothing
+ * but such tags would keep anything, it is not what was meant.
+ */
+static int check_tags(struct forget *f)
+{
+	struct policy others = f->rules;
+	u32 i, nr_used = 0;
+
+	for (i = 0; i < f->policy->nr_tags; i++)
+		nr_used += f->tag_used[i];
+	others.by_tag = false;
+	if (f->nr && f->policy->nr_tags && !nr_used &&
+	    policy_is_empty(&others))
+		return diag_set(f->diag, -AKIN_E_usage, "only tags would keep "
+				"anything, and no snapshot has one of them: "
+				"nothing was forgotten");
+	for (i = 0; i < f->policy->nr_tags; i++)
+		if (!f->tag_used[i] && f->nr && f->opt->unused_tag)
+			f->opt->unused_tag(f->opt->ctx, f->policy->tags[i]);
+	return 0;
 }
 
 static int add_candidate(void *ctx, const struct snapshot *s,
@@ -156,7 +186,7 @@ static int add_candidate(void *ctx, const struct snapshot *s,
 	c->item.time_sec = s->time_sec;
 	c->item.time_nsec = s->time_nsec;
 	c->item.offset_sec = local_offset(s->time_sec, s->utc_offset_sec);
-	c->item.tagged = kept_tag(f->policy, s, st) != NULL;
+	c->item.tagged = kept_tag(f->policy, s, st, f->tag_used) != NULL;
 	c->item.is_protected = catalog_is_protected(st->label, &f->now);
 	return series_key(f->p, s, &c->key);
 }
@@ -216,7 +246,7 @@ static int tell(void *ctx, const struct snapshot *s,
 		if (!(t->item->kept_by & 1u << i) ||
 		    (i == POLICY_NEWEST && r.nr > 0))
 			continue;
-		tag = i == POLICY_TAG ? kept_tag(f->policy, s, st) : NULL;
+		tag = i == POLICY_TAG ? kept_tag(f->policy, s, st, NULL) : NULL;
 		if (i == POLICY_PROTECTED)
 			protected_text(&out, new_reason(&r));
 		else if (tag)
@@ -415,9 +445,16 @@ static int forget_by_policy(struct forget *f)
 			  "store some with 'akin policy'.");
 		err = -AKIN_E_usage;
 	}
+	if (err)
+		return err;
+	f->tag_used = mem_calloc(f->policy->nr_tags + 1u,
+				 sizeof(*f->tag_used));
+	if (!f->tag_used)
+		return -AKIN_E_nomem;
+	err = catalog_each_status(f->p->catalog, CATALOG_LISTED, add_candidate,
+				  f, f->diag);
 	if (!err)
-		err = catalog_each_status(f->p->catalog, CATALOG_LISTED,
-					  add_candidate, f, f->diag);
+		err = check_tags(f);
 	if (!err)
 		err = judge_all(f);
 	return err ? err : forget_numbers(f, f->gone, f->nr_gone, false);
@@ -452,6 +489,7 @@ int akin_forget(struct akin_pool *p, const struct akin_forget_options *opt,
 	if (!opt->dry_run)
 		store_tidy_forgotten(p);
 	akin_policy_release(&stored);
+	mem_free(f.tag_used);
 	mem_free(f.c);
 	mem_free(f.gone);
 	return err < 0 ? diag_said(diag, err) : err;

@@ -67,9 +67,18 @@ assert_eq p1 "$(reasons "$p1")" "last 1"
 assert_summary dry_run=true series=3 kept=4 forgotten=2 skipped=0
 expect 0 akin forget --keep-daily 1 --keep-within 1h --dry-run
 assert_says "$out" "keep +${a4:0:8} .*daily (20[0-9-]+), within 1h"
-expect 0 akin forget --keep-tag nothing-has-it --dry-run --json
+expect 0 akin forget --keep-tag keep --dry-run --json
 assert_eq "the last of a series" "$(reasons "$q1")" newest
-assert_summary kept=3 forgotten=3
+assert_eq a3 "$(reasons "$a3")" "tag keep"
+assert_eq a4 "$(reasons "$a4")" newest
+assert_summary kept=4 forgotten=2
+# A misspelt tag: worth a word, and an error where it is all there is.
+expect 2 akin forget --keep-tag keeep
+assert_says "$err" "nothing was forgotten"
+expect 0 akin forget --keep-tag keeep --keep-tag keep --dry-run
+assert_says "$err" "no snapshot has the tag keeep"
+expect 0 akin forget --keep-last 9 --keep-tag keeep
+assert_says "$err" "no snapshot has the tag keeep"
 assert_eq "listed after dry runs" "$(ids)" "$all"
 
 # By filter only what matches is judged.
