@@ -87,6 +87,8 @@ static void print_json(struct cli *c, const struct akin_backup_result *r,
 	cli_json_uint(j, "bytes_read", t->bytes_read);
 	cli_json_uint(j, "bytes_new", t->bytes_new);
 	cli_json_uint(j, "bytes_stored", t->bytes_stored);
+	cli_json_uint(j, "bytes_referring", r->bytes_referring);
+	cli_json_uint(j, "bytes_saved_referring", r->bytes_saved_referring);
 	cli_json_uint(j, "chunks", r->chunks);
 	cli_json_uint(j, "chunks_new", r->chunks_new);
 	cli_json_uint(j, "chunks_compared", r->chunks_compared);
@@ -118,6 +120,9 @@ static void print_text(struct cli *c, const struct akin_backup_result *r)
 	       (unsigned long long)r->chunks_new,
 	       cli_plural(r->chunks_new, "chunk"),
 	       cli_size_text(t->bytes_stored, b));
+	if (r->bytes_saved_referring)
+		printf(" (%s less by reference)",
+		       cli_size_text(r->bytes_saved_referring, a));
 	if (t->files_unchanged)
 		printf("; %llu %s unchanged since %.8s",
 		       (unsigned long long)t->files_unchanged,

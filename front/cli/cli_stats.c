@@ -87,19 +87,31 @@ static int print_codec_json(void *ctx, const struct akin_codec_stats *s)
 	cli_json_uint(j, "groups_by_reference", s->groups_by_reference);
 	cli_json_uint(j, "bytes_raw", s->bytes_raw);
 	cli_json_uint(j, "bytes_stored", s->bytes_stored);
+	cli_json_uint(j, "bytes_raw_by_reference", s->bytes_raw_by_reference);
+	cli_json_uint(j, "bytes_stored_by_reference",
+		      s->bytes_stored_by_reference);
 	cli_json_end(j, stdout);
 	return cli_output_error(c);
 }
 
+static void print_groups(const char *what, const char *codec, uint64_t groups,
+			 uint64_t raw, uint64_t stored)
+{
+	char a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT], c[CLI_UNIT_TEXT];
+
+	printf("%-15s %-8s %10llu %10s %10s %8s\n", what, codec,
+	       (unsigned long long)groups, cli_size_text(raw, a),
+	       cli_size_text(stored, b), cli_ratio_text(raw, stored, c));
+}
+
 static int print_codec(void *ctx, const struct akin_codec_stats *s)
 {
-	char a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT], d[CLI_UNIT_TEXT];
-
-	printf("%-15s %-8s %10llu %10s %10s %8s\n",
-	       s->metadata ? "metadata" : "data", s->codec,
-	       (unsigned long long)s->groups, cli_size_text(s->bytes_raw, a),
-	       cli_size_text(s->bytes_stored, b),
-	       cli_ratio_text(s->bytes_raw, s->bytes_stored, d));
+	print_groups(s->metadata ? "metadata" : "data", s->codec, s->groups,
+		     s->bytes_raw, s->bytes_stored);
+	if (s->groups_by_reference)
+		print_groups("  by reference", s->codec,
+			     s->groups_by_reference, s->bytes_raw_by_reference,
+			     s->bytes_stored_by_reference);
 	return cli_output_error(ctx);
 }
 

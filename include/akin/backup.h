@@ -74,6 +74,9 @@ struct akin_backup_result {
 	/* Only with verify: compared with stored copies; of these, had another
 	 * chunk's fingerprint; copies that could not be read. */
 	uint64_t chunks_compared, chunks_collided, chunks_unreadable;
+	/* Raw bytes that were compressed against similar stored data, and what
+	 * that saved, estimated by samples. */
+	uint64_t bytes_referring, bytes_saved_referring;
 };
 
 /* 0, or -AKIN_E_partial: committed, with warnings. */

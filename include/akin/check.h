@@ -98,6 +98,8 @@ struct akin_codec_stats {
 	uint64_t groups_by_reference;	/* of them, against other groups */
 	uint64_t bytes_raw;
 	uint64_t bytes_stored;	/* with the groups' heads */
+	/* Of these two, what groups_by_reference have. */
+	uint64_t bytes_raw_by_reference, bytes_stored_by_reference;
 };
 /*
  * Data first; codecs without groups are left out. Reads the directory of every

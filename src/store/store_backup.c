@@ -566,6 +566,8 @@ static void fill_result(struct backup *b, const struct ingest_counts *c,
 	memset(out, 0, sizeof(*out));
 	out->chunks_compared = st.chunks_compared;
 	out->chunks_collided = st.chunks_collided;
+	out->bytes_referring = st.ref_raw_bytes;
+	out->bytes_saved_referring = st.ref_saved_bytes;
 	out->chunks_unreadable = st.chunks_unreadable;
 	out->number = b->snap.number;
 	if (out->number)	/* 0: a dry run */

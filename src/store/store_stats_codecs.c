@@ -28,9 +28,13 @@ static void add_groups(struct codec_sums *sums, const struct directory *d)
 		g = &d->groups[i];
 		s = &rows[g->codec_id < CODEC_NR ? g->codec_id : CODEC_NR];
 		s->groups++;
-		s->groups_by_reference += g->depth > 0;
 		s->bytes_raw += g->raw_len;
 		s->bytes_stored += g->len;
+		if (g->depth == 0)
+			continue;
+		s->groups_by_reference++;
+		s->bytes_raw_by_reference += g->raw_len;
+		s->bytes_stored_by_reference += g->len;
 	}
 }
 
