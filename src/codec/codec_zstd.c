@@ -230,7 +230,21 @@ static long zstd_compress(struct codec_ctx *ctx, const void *data, size_t n,
 
 /*
  * Against a reference most of the gain is in long matches into it, so that the
- * table must hold positions all over reference and group.
+ * table must hold positions all over reference and group. What is new in the
+ * second release of a program and in the second state of a database, 25 MB each
+ * in groups of 128 KiB, against 256 KiB of the first:
+ *
+ *	table			program	database
+ *	library's, matches 6	0.68	2.29 MB
+ *	2^15			0.63	1.94
+ *	2^16			0.61	1.83
+ *	2^17			0.60	1.78	512 KiB of memory
+ *	2^18			0.59	1.76	slower by 10 %
+ *	two (dfast), matches 5	0.57	1.76	slower by a quarter
+ *	level 3			0.57	1.76	slower by a third
+ *	none (no reference)	6.73	14.57
+ *
+ * In a whole series the double table saves 2.6 % and costs 12 % of the time.
  */
 #define ZSTD_REF_HASH_LOG 17
 
