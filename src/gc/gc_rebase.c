@@ -279,8 +279,8 @@ static int rewrite(struct rebase *rb, const struct group_header *old,
 		if (err)
 			return err;
 	}
-	if (freed)
-		w->freed += lone;
+	/* Of what it leaves, nobody or one fewer has need: a round will tell. */
+	w->freed += max_u64(freed ? lone : 0, 1);
 	err = ref < alone ? put_group(rb, w->packed2, ref, ref_id, true, diag) :
 			    put_group(rb, plain, alone, id, false, diag);
 	return err ? err : 1;
