@@ -84,6 +84,16 @@ enum ref_plan refgate_plan(struct refgate *rg)
 	return plan;
 }
 
+void refgate_pass(struct refgate *rg)
+{
+	pthread_mutex_lock(&rg->lock);
+	if (rg->rest > 0) {
+		rg->rest--;
+		rg->returning = true;
+	}
+	pthread_mutex_unlock(&rg->lock);
+}
+
 bool refgate_rests(struct refgate *rg)
 {
 	bool rests;

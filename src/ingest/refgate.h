@@ -39,6 +39,9 @@ void refgate_drop(struct refgate *rg);
 
 /* What to do with the next group that has something to refer to. */
 enum ref_plan refgate_plan(struct refgate *rg);
+/* A group with nothing to refer to: who heard that the gate rests finds no
+ * neighbours, and a rest ends nevertheless. */
+void refgate_pass(struct refgate *rg);
 /* Would it be REST? Advice for who has to find neighbours first. */
 bool refgate_rests(struct refgate *rg);
 

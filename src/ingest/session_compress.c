@@ -107,6 +107,8 @@ static int compress(struct attempt *a, bool *keep_ret, struct akin_diag *diag)
 	if (j->near.nr && j->g.raw_len <= GROUP_MAX_DELTA_RAW &&
 	    codec_has_ref(a->dec->codec))
 		plan = refgate_plan(j->gate);
+	else
+		refgate_pass(j->gate);
 	if (plan != REF_REST)
 		err = find_prefix(a, diag);
 	if (!err && a->prefix.len)

@@ -228,6 +228,14 @@ static void test_gate_rests(void **state)
 		refgate_lost(rg);
 	}
 	assert_int_equal(rest_of(rg), 64);
+	/* A rest also ends where nobody finds neighbours meanwhile. */
+	refgate_lost(rg);
+	for (i = 0; i < 64; i++) {
+		assert_true(refgate_rests(rg));
+		refgate_pass(rg);
+	}
+	assert_false(refgate_rests(rg));
+	assert_int_equal(refgate_plan(rg), REF_TRIAL);
 	/* A gain ends it at once. */
 	assert_true(refgate_judge(rg, 1000, 100, 700));
 	assert_int_not_equal(refgate_plan(rg), REF_REST);
