@@ -16,9 +16,10 @@ static int remove_one(const char *path, const struct stat *st, int flag,
 	return remove(path);
 }
 
-int poolfix_setup(void **state)
+static int setup(void **state, bool fixed)
 {
 	struct akin_init_options init = { .compression = "none",
+					  .chunk_fixed = fixed,
 					  .container_bytes = MiB };
 	struct poolfix *fx = calloc(1, sizeof(*fx));
 	char path[256];
@@ -37,6 +38,16 @@ int poolfix_setup(void **state)
 	OK(disk_files_new(path, false, &fx->data, NULL));
 	*state = fx;
 	return 0;
+}
+
+int poolfix_setup(void **state)
+{
+	return setup(state, false);
+}
+
+int poolfix_setup_fixed(void **state)
+{
+	return setup(state, true);
 }
 
 int poolfix_teardown(void **state)

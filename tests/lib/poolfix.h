@@ -33,6 +33,8 @@ struct poolfix {
 /* cmocka's; *state is the fixture. The pool stores raw (no compression), in
  * containers of 1 MiB, and is open. */
 int poolfix_setup(void **state);
+/* Fixed blocks: chunks lie alike in any pool, whatever its keys. */
+int poolfix_setup_fixed(void **state);
 int poolfix_teardown(void **state);
 
 /* Fresh caches: what is on disk counts. */
