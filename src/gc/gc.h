@@ -70,10 +70,8 @@ struct gc_options {
 	void *ctx;
 };
 
-/*
- * Measured on 24 releases of a source tree of which 18 were forgotten: see
- * docs/design/reclaim.md. Lower values write more than they free.
- */
+/* At worst a quarter of a pool is dead, and three bytes are written to free
+ * one. Figures for lower values are in docs/design/reclaim.md. */
 #define GC_THRESHOLD_DEFAULT 25
 
 struct gc_result {
