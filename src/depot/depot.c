@@ -532,6 +532,31 @@ static int copy_hint(const struct directory *dir, int index, struct hint *out,
 	return 0;
 }
 
+/*
+ * Pin the container at *at. A piece that was there before may have been stored
+ * again by this process, whose copy is found first and cannot be read yet: then
+ * *at becomes the one that the hint knows.
+ */
+static int get_readable(struct depot *d, const struct fp *fp,
+			const struct hint *hint, struct dir_hit *at,
+			struct container_reader **out, struct akin_diag *diag)
+{
+	struct dir_hit other;
+	u32 k;
+	int err;
+
+	err = dircache_get(d->dirs, at->container, out, NULL);
+	for (k = 0; err == -AKIN_E_busy && hint && k < hint->nr; k++) {
+		if (dircache_search(d->dirs, hint->containers[k], fp, &other,
+				    NULL) || !other.container)
+			continue;
+		*at = other;
+		err = dircache_get(d->dirs, at->container, out, NULL);
+	}
+	/* Once more for the message. */
+	return err ? dircache_get(d->dirs, at->container, out, diag) : 0;
+}
+
 int depot_read_piece(struct depot *d, struct decoder *dec, const struct fp *fp,
 		     const struct hint *hint, struct buf *bytes,
 		     struct hint *own_hint, struct akin_diag *diag)
@@ -547,7 +572,7 @@ int depot_read_piece(struct depot *d, struct decoder *dec, const struct fp *fp,
 	buf_reset(bytes);
 	err = depot_locate(d, hint, fp, 1, &at, diag);
 	if (!err)
-		err = dircache_get(d->dirs, at.container, &r, diag);
+		err = get_readable(d, fp, hint, &at, &r, diag);
 	if (err)
 		return err;
 	index = spot_in(container_directory(r), &at, fp, &spot);

@@ -758,6 +758,48 @@ static void test_large_in_session(void **state)
 	free(v.b);
 }
 
+/* Pieces that this session has stored again, and that are still open, are read
+ * where they were before. */
+static void test_stored_again(void **state)
+{
+	struct bytes v = random_bytes_of(84, 1 << 20);
+	struct ingest_options opt = { .object_done = on_object };
+	const struct recipe_entry *e;
+	struct recipe_reader *r;
+	struct ingest_stream *st;
+	const struct hint *hint;
+	struct akin_diag d = { 0 };
+	struct object *o;
+	struct world w;
+	u64 bytes = 0;
+	u32 nr, i;
+
+	world_init(&w);
+	opt.ctx = &w;
+	o = put(&w, WHOLE, v.b, v.n, NULL);
+	open_pool(&w, NOTHING);
+	begin(&w);
+	OK(ingest_stream_open(w.s, &opt, &st, &d));
+	OK(ingest_object_begin(st, &d));
+	OK(ingest_write(st, v.b, v.n, &d));
+	OK(ingest_object_end(st, NULL, &d));
+	OK(ingest_drain(st, &d));
+	OK(recipe_reader_open(&w.p->depot, &w.p->dec, &o->ct, &o->hint, &r,
+			      &d));
+	while (recipe_reader_next(r, &e, &nr, &hint, &d) == 1) {
+		for (i = 0; i < nr; i++)
+			bytes += recipe_entry_bytes(&e[i]);
+	}
+	recipe_reader_close(r);
+	assert_true(bytes == v.n);
+	assert_int_equal(d.code, 0);
+	OK(ingest_stream_close(st, &d));
+	end(&w, true);
+	close_pool(&w);
+	world_release(&w);
+	free(v.b);
+}
+
 /* What is wrong with a predecessor ------------------------------------------*/
 
 static void read_back(struct world *w, const struct object *o,
@@ -966,6 +1008,7 @@ int main(void)
 		cmocka_unit_test(test_inside_another),
 		cmocka_unit_test(test_many_objects),
 		cmocka_unit_test(test_newest_leads),
+		cmocka_unit_test(test_stored_again),
 		cmocka_unit_test(test_same_session),
 		cmocka_unit_test(test_large_in_session),
 		cmocka_unit_test(test_wrong_predecessors),
