@@ -80,6 +80,9 @@ struct catalog_session {
 	char host[256], user[64], command[256];
 	char paths_key[65];	/* hex digest of host and paths; see store */
 	u64 snapshot;		/* number reserved for it */
+	/* What its data containers would take more if nothing had been
+	 * compressed against references, estimated. Begins at 0. */
+	u64 saved_bytes;
 };
 
 /*
@@ -114,6 +117,9 @@ struct catalog_container {
 	u32 nr_entries;
 	u64 raw_bytes;		/* of its chunks */
 	u64 condemned_txn;	/* 0: not condemned */
+	/* What its groups would take more without references: the writer's
+	 * estimate; in later generations its part, by raw_bytes. */
+	u64 saved_bytes;
 };
 
 struct catalog_run {
@@ -203,10 +209,14 @@ struct catalog_totals {
 	u64 nr_snapshots, nr_data_containers, nr_meta_containers;
 	u64 data_bytes, meta_bytes;	/* files of containers */
 	u64 raw_data_bytes, raw_meta_bytes;
+	u64 saved_data_bytes;		/* by references, estimated */
 	u64 nr_chunks;			/* entries in data containers */
 	u64 nr_runs, run_bytes, run_entries;
 	u64 nr_damaged;
 };
+/* saved_bytes of a session; 0 for one that is not known. */
+int catalog_session_saved(struct catalog *c, u64 session, u64 *out,
+			  struct akin_diag *diag) __must_check;
 int catalog_totals(struct catalog *c, struct catalog_totals *out,
 		   struct akin_diag *diag) __must_check;
 

@@ -51,11 +51,12 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	  "root_txn = ?6, condemn_txn = ?7 WHERE id = 1") \
 	X(SESSION_ADD, "INSERT INTO session (number, state, begin_txn, " \
 	  "begun_sec, pid, host, user, command, paths_key, snapshot, sealed, " \
-	  "pinned) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, 0)") \
+	  "pinned, saved_bytes) " \
+	  "VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, 0, 0)") \
 	X(SESSION_LIVING, "SELECT snapshot, paths_key FROM session " \
 	  "WHERE number = ?1 AND state = 1") \
-	X(SESSION_SEALED, "UPDATE session SET sealed = sealed + ?2 " \
-	  "WHERE number = ?1") \
+	X(SESSION_SEALED, "UPDATE session SET sealed = sealed + ?2, " \
+	  "saved_bytes = saved_bytes + ?3 WHERE number = ?1") \
 	X(SESSION_STATE, "UPDATE session SET state = ?2 " \
 	  "WHERE number = ?1 AND state = 1") \
 	X(SESSION_GONE, "UPDATE session SET state = " \
@@ -64,20 +65,22 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	X(SESSION_ADOPT, "UPDATE session SET state = 2 " \
 	  "WHERE state = 4 AND paths_key = ?1") \
 	X(SESSION_EACH, "SELECT number, state, begin_txn, begun_sec, pid, " \
-	  "host, user, command, paths_key, snapshot FROM session " \
-	  "WHERE number > ?1 ORDER BY number LIMIT 32") \
+	  "host, user, command, paths_key, snapshot, saved_bytes " \
+	  "FROM session WHERE number > ?1 ORDER BY number LIMIT 32") \
+	X(SESSION_SAVED, "SELECT IFNULL(SUM(saved_bytes), 0) " \
+	  "FROM session WHERE number = ?1") \
 	X(SESSION_EACH_LIVING, "SELECT number, pid, host, command " \
 	  "FROM session WHERE state = 1 ORDER BY number LIMIT ?1") \
 	X(CONTAINER_ADD, "INSERT INTO container (number, generation, kind, " \
 	  "session, file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
-	  "condemned_txn, last_generation) " \
-	  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?2)") \
+	  "condemned_txn, last_generation, saved_bytes) " \
+	  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?2, ?11)") \
 	X(CONTAINER_GET, "SELECT number, generation, kind, session, " \
 	  "file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
-	  "condemned_txn FROM container WHERE number = ?1") \
+	  "condemned_txn, saved_bytes FROM container WHERE number = ?1") \
 	X(CONTAINER_EACH, "SELECT number, generation, kind, session, " \
 	  "file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
-	  "condemned_txn FROM container " \
+	  "condemned_txn, saved_bytes FROM container " \
 	  "WHERE number > ?1 ORDER BY number LIMIT 256") \
 	X(CONTAINER_RESERVE, "UPDATE container SET " \
 	  "last_generation = last_generation + 1 WHERE number = ?1 " \
@@ -88,7 +91,9 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	  "WHERE number = ?1") \
 	X(CONTAINER_SET, "UPDATE container SET generation = ?2, " \
 	  "file_bytes = ?3, dir_off = ?4, dir_len = ?5, nr_entries = ?6, " \
-	  "raw_bytes = ?7, condemned_txn = 0 WHERE number = ?1") \
+	  "saved_bytes = CAST(saved_bytes * 1.0 * ?7 / MAX(raw_bytes, 1) " \
+	  "AS INTEGER), raw_bytes = ?7, condemned_txn = 0 " \
+	  "WHERE number = ?1") \
 	X(CONTAINER_PAST, "SELECT number, generation FROM container " \
 	  "WHERE condemned_txn > 0 AND condemned_txn <= ?1 " \
 	  "ORDER BY number DESC LIMIT ?2") \
@@ -189,7 +194,8 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	  "IFNULL(SUM(file_bytes) FILTER (WHERE kind <> ?1), 0), " \
 	  "IFNULL(SUM(raw_bytes) FILTER (WHERE kind = ?1), 0), " \
 	  "IFNULL(SUM(raw_bytes) FILTER (WHERE kind <> ?1), 0), " \
-	  "IFNULL(SUM(nr_entries) FILTER (WHERE kind = ?1), 0) " \
+	  "IFNULL(SUM(nr_entries) FILTER (WHERE kind = ?1), 0), " \
+	  "IFNULL(SUM(saved_bytes) FILTER (WHERE kind = ?1), 0) " \
 	  "FROM container") \
 	X(TOTAL_RUNS, "SELECT COUNT(*), IFNULL(SUM(file_bytes), 0), " \
 	  "IFNULL(SUM(nr_entries), 0) FROM run") \

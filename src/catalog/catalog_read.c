@@ -110,6 +110,7 @@ static void decode_session(struct catalog_row *r, void *row)
 	row_text(r, 7, s->command, sizeof(s->command));
 	row_text(r, 8, s->paths_key, sizeof(s->paths_key));
 	s->snapshot = row_u64(r, 9, CATALOG_NUMBER_MAX);
+	s->saved_bytes = row_u64(r, 10, INT64_MAX);
 	if (s->number == 0 || state == 0)
 		r->bad = true;
 }
@@ -127,6 +128,7 @@ void catalog_decode_container(struct catalog_row *r,
 	out->nr_entries = (u32)row_u64(r, 7, UINT32_MAX);
 	out->raw_bytes = row_u64(r, 8, INT64_MAX);
 	out->condemned_txn = row_u64(r, 9, CATALOG_NUMBER_MAX);
+	out->saved_bytes = row_u64(r, 10, INT64_MAX);
 	if (out->number == 0 || (out->kind != CONTAINER_DATA &&
 				 out->kind != CONTAINER_METADATA))
 		r->bad = true;
@@ -469,7 +471,7 @@ int catalog_txn(struct catalog *c, u64 *out, struct akin_diag *diag)
 }
 
 /* The first row of @which as numbers. */
-static int read_numbers(struct catalog *c, enum catalog_stmt which, int bind,
+static int read_numbers(struct catalog *c, enum catalog_stmt which, u64 bind,
 			u64 *out, int nr, struct akin_diag *diag)
 {
 	struct catalog_row r = { 0 };
@@ -480,7 +482,7 @@ static int read_numbers(struct catalog *c, enum catalog_stmt which, int bind,
 	if (err)
 		return err;
 	if (bind)
-		(void)sqlite3_bind_int(r.stmt, 1, bind);
+		(void)sqlite3_bind_int64(r.stmt, 1, (s64)bind);
 	err = catalog_step(c, which, &row, diag);
 	if (err)
 		return err;
@@ -492,10 +494,24 @@ static int read_numbers(struct catalog *c, enum catalog_stmt which, int bind,
 	return r.bad ? catalog_bad_row("totals", diag) : 0;
 }
 
+int catalog_session_saved(struct catalog *c, u64 session, u64 *out,
+			  struct akin_diag *diag)
+{
+	int err;
+
+	*out = 0;
+	err = catalog_read_begin(c, diag);
+	if (err)
+		return err;
+	err = read_numbers(c, STMT_SESSION_SAVED, session, out, 1, diag);
+	catalog_read_end(c);
+	return err;
+}
+
 int catalog_totals(struct catalog *c, struct catalog_totals *out,
 		   struct akin_diag *diag)
 {
-	u64 k[7] = { 0 }, run[3] = { 0 };
+	u64 k[8] = { 0 }, run[3] = { 0 };
 	int err;
 
 	memset(out, 0, sizeof(*out));
@@ -521,6 +537,7 @@ int catalog_totals(struct catalog *c, struct catalog_totals *out,
 	out->raw_data_bytes = k[4];
 	out->raw_meta_bytes = k[5];
 	out->nr_chunks = k[6];
+	out->saved_data_bytes = k[7];
 	out->nr_runs = run[0];
 	out->run_bytes = run[1];
 	out->run_entries = run[2];

@@ -10,7 +10,7 @@
 
 #include "catalog/catalog_internal.h"
 
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 3
 #define SCHEMA_APPLICATION 0x616b636e	/* "akcn" */
 
 static const struct {
@@ -28,7 +28,8 @@ static const struct {
 	  "begun_sec INTEGER NOT NULL, pid INTEGER NOT NULL, "
 	  "host TEXT NOT NULL, user TEXT NOT NULL, command TEXT NOT NULL, "
 	  "paths_key TEXT NOT NULL, snapshot INTEGER NOT NULL, "
-	  "sealed INTEGER NOT NULL, pinned INTEGER NOT NULL) STRICT" },
+	  "sealed INTEGER NOT NULL, pinned INTEGER NOT NULL, "
+	  "saved_bytes INTEGER NOT NULL) STRICT" },
 	{ "session_state",
 	  "CREATE INDEX session_state ON session (state, paths_key)" },
 	{ "container",
@@ -38,7 +39,8 @@ static const struct {
 	  "dir_off INTEGER NOT NULL, dir_len INTEGER NOT NULL, "
 	  "nr_entries INTEGER NOT NULL, raw_bytes INTEGER NOT NULL, "
 	  "condemned_txn INTEGER NOT NULL, "
-	  "last_generation INTEGER NOT NULL) STRICT" },
+	  "last_generation INTEGER NOT NULL, "
+	  "saved_bytes INTEGER NOT NULL) STRICT" },
 	{ "container_condemned",
 	  "CREATE INDEX container_condemned ON container (condemned_txn) "
 	  "WHERE condemned_txn > 0" },

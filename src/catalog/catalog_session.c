@@ -164,6 +164,9 @@ int catalog_reserve(struct catalog *c, u64 session, enum catalog_number kind,
 
 /* What one session adds -----------------------------------------------------*/
 
+/* So that the sum over all containers is a number still. */
+#define SAVED_MAX ((u64)1 << 40)
+
 static bool container_ok(const struct catalog *c, u64 session,
 			 const struct catalog_container *row)
 {
@@ -172,7 +175,8 @@ static bool container_ok(const struct catalog *c, u64 session,
 		row->kind == CONTAINER_METADATA) &&
 	       row->session == session && row->condemned_txn == 0 &&
 	       row->file_bytes <= INT64_MAX && row->dir_off <= INT64_MAX &&
-	       row->raw_bytes <= INT64_MAX;
+	       row->raw_bytes <= INT64_MAX &&
+	       row->saved_bytes <= SAVED_MAX;
 }
 
 static int add_container(struct catalog *c, const struct catalog_container *row,
@@ -194,6 +198,7 @@ static int add_container(struct catalog *c, const struct catalog_container *row,
 	(void)sqlite3_bind_int64(st, 8, row->nr_entries);
 	(void)sqlite3_bind_int64(st, 9, (s64)row->raw_bytes);
 	(void)sqlite3_bind_int64(st, 10, (s64)row->condemned_txn);
+	(void)sqlite3_bind_int64(st, 11, (s64)row->saved_bytes);
 	return catalog_run(c, STMT_CONTAINER_ADD, NULL, diag);
 }
 
@@ -257,6 +262,7 @@ static int apply_delta(struct catalog *c, u64 session,
 {
 	const struct catalog_container *row;
 	sqlite3_stmt *st;
+	u64 saved = 0;
 	int err = 0;
 	u32 i;
 
@@ -267,6 +273,8 @@ static int apply_delta(struct catalog *c, u64 session,
 					"catalog: container %llu cannot be",
 					(unsigned long long)row->number);
 		err = add_container(c, row, diag);
+		if (row->kind == CONTAINER_DATA)
+			saved += row->saved_bytes;
 	}
 	if (!err)
 		err = apply_runs(c, delta, diag);
@@ -277,6 +285,7 @@ static int apply_delta(struct catalog *c, u64 session,
 	(void)sqlite3_bind_int64(st, 1, (s64)session);
 	(void)sqlite3_bind_int64(st, 2, (s64)delta->nr_containers +
 				 (s64)delta->nr_runs);
+	(void)sqlite3_bind_int64(st, 3, (s64)saved);
 	return catalog_run(c, STMT_SESSION_SEALED, NULL, diag);
 }
 

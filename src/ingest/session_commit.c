@@ -70,6 +70,7 @@ int session_add_sealed_locked(struct session *s,
 	row->dir_len = sealed->dir_len;
 	row->nr_entries = sealed->nr_entries;
 	row->raw_bytes = sealed->raw_bytes;
+	row->saved_bytes = ref_saved_bytes;
 	s->stats.nr_containers++;
 	counters_add(c, containers_new, 1);
 	if (sealed->kind == CONTAINER_DATA) {

@@ -76,6 +76,7 @@ static void fill_container(const struct case_backup *b, u32 i,
 	out->dir_len = 900;
 	out->nr_entries = 1000 + i;
 	out->raw_bytes = 16 * MiB;
+	out->saved_bytes = 4 * MiB + i;
 }
 
 static void fill_run(const struct case_backup *b, u32 i,

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "catalog/catalog_gc.h"
 #include "catalog_cases.h"
 #include "format/format_container.h"
 
@@ -192,6 +193,8 @@ static void test_backup_exact(void **state)
 	assert_string_equal(l->sessions[0].command, "akin backup a");
 	assert_string_equal(l->sessions[0].paths_key, "a");
 	assert_int_equal(l->sessions[0].snapshot, 1);
+	/* Of data, at the checkpoint and at the commit. */
+	assert_int_equal(l->sessions[0].saved_bytes, 8 * MiB + 2);
 	assert_int_equal(l->nr_containers, 4);
 	assert_int_equal(l->containers[3].number, 4);
 	assert_int_equal(l->containers[3].kind, CONTAINER_METADATA);
@@ -205,6 +208,7 @@ static void test_backup_exact(void **state)
 	assert_int_equal(row.dir_len, 900);
 	assert_int_equal(row.nr_entries, 1002);
 	assert_int_equal(row.raw_bytes, 16 * MiB);
+	assert_int_equal(row.saved_bytes, 4 * MiB + 2);
 	must_fail(&e, catalog_container(e.c, 5, &row, &e.diag),
 		  -AKIN_E_absent);
 	must(&e, catalog_totals(e.c, &t, &e.diag));
@@ -212,6 +216,7 @@ static void test_backup_exact(void **state)
 	assert_int_equal(t.nr_meta_containers, 2);
 	assert_int_equal(t.nr_chunks, 1000 + 1002);
 	assert_int_equal(t.data_bytes, 16 * MiB + 2);
+	assert_int_equal(t.saved_data_bytes, 8 * MiB + 2);
 	assert_int_equal(t.meta_bytes, 16 * MiB + 4);
 	assert_int_equal(t.raw_data_bytes, 32 * MiB);
 	assert_int_equal(t.nr_runs, 1);
@@ -579,6 +584,38 @@ static void test_damage(void **state)
 	end(&e);
 }
 
+/* A new generation has its share of what references saved; the session's sum
+ * is what it was. */
+static void test_savings_of_generations(void **state)
+{
+	struct case_backup b = { .key = "a" };
+	struct catalog_switch sw = { .number = 3, .file_bytes = MiB,
+				     .raw_bytes = 6 * MiB, .nr_entries = 7 };
+	struct catalog_container row;
+	struct catalog_totals t;
+	struct env e;
+	bool grown;
+	u64 txn, saved;
+
+	begin(&e);
+	backup(&e, &b, CASE_STEPS);
+	must(&e, catalog_reserve_generations(e.c, &sw.number, 1, &sw.to,
+					     &e.diag));
+	must(&e, catalog_condemn(e.c, CATALOG_NUMBER_MAX, NULL, 0, &sw, 1,
+				 &txn, &grown, &e.diag));
+	assert_true(sw.done && !grown);
+	must(&e, catalog_container(e.c, 3, &row, &e.diag));
+	assert_int_equal(row.raw_bytes, 6 * MiB);
+	assert_int_equal(row.saved_bytes, (4 * MiB + 2) * 6 / 16);
+	must(&e, catalog_totals(e.c, &t, &e.diag));
+	assert_int_equal(t.saved_data_bytes, 4 * MiB + row.saved_bytes);
+	must(&e, catalog_session_saved(e.c, 1, &saved, &e.diag));
+	assert_int_equal(saved, 8 * MiB + 2);
+	must(&e, catalog_session_saved(e.c, 9, &saved, &e.diag));
+	assert_int_equal(saved, 0);
+	end(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -593,6 +630,7 @@ int main(void)
 		cmocka_unit_test(test_walk_in_batches),
 		cmocka_unit_test(test_many_snapshots),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_savings_of_generations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
