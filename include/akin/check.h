@@ -112,6 +112,62 @@ AKIN_API int akin_stats_codecs(struct akin_pool *p,
 			       void *ctx, uint64_t *unreadable_ret,
 			       struct akin_diag *diag);
 
+/*
+ * From what was given to what is stored, in steps, each of which is somebody's
+ * work: logical / unique is deduplication, unique / plain compression, plain /
+ * stored references; their product is logical / stored.
+ */
+struct akin_factors {
+	uint64_t bytes_logical;
+	uint64_t bytes_unique;	/* raw, of the chunks stored */
+	/* What would be stored without references: an estimate, by what the
+	 * groups tried without, and those like them, came to. */
+	uint64_t bytes_plain;
+	uint64_t bytes_stored;	/* of files of data containers */
+	uint64_t bytes_metadata;	/* of metadata containers, besides */
+};
+/*
+ * Of the whole pool with @snapshot 0; of a snapshot's backup otherwise: all
+ * that the snapshot holds, against what the backup added then. From the catalog
+ * alone. Of what a backup stored that was killed before it, only the pool
+ * knows.
+ */
+AKIN_API int akin_stats_factors(struct akin_pool *p, uint64_t snapshot,
+				struct akin_factors *out,
+				struct akin_diag *diag);
+
+/*
+ * What a restore of all of a snapshot reads and decodes, if each group is read
+ * and decoded once. With little memory some are decoded more than once.
+ */
+struct akin_restore_cost {
+	uint64_t bytes_logical;	/* of file contents, holes included */
+	uint64_t bytes_unique;	/* of the distinct chunks in them */
+	uint64_t chunks;	/* distinct */
+	uint64_t containers;	/* of data, with groups to read */
+	uint64_t groups;	/* of them, that hold chunks of the snapshot */
+	uint64_t groups_base;	/* that only others refer to */
+	uint64_t bytes_read;	/* of all these groups, as stored */
+	uint64_t bytes_decoded;	/* of all these groups, raw */
+	unsigned depth;		/* the longest chain of references */
+	/* The same of directories and recipes. */
+	uint64_t metadata_containers, metadata_groups;
+	uint64_t metadata_read, metadata_decoded;
+	/* 0 unless there is damage: chunks that are nowhere, and groups or
+	 * containers whose part in this could not be found out. */
+	uint64_t missing, unreadable;
+};
+/*
+ * Reads all of the snapshot's metadata, and of its data the groups that were
+ * compressed against others, because what against stands in them. @progress
+ * may be NULL; it is called at most five times a second.
+ */
+AKIN_API int akin_restore_cost(struct akin_pool *p, uint64_t snapshot,
+			       void (*progress)(void *ctx,
+						const struct akin_progress *p),
+			       void *ctx, struct akin_restore_cost *out,
+			       struct akin_diag *diag);
+
 #ifdef __cplusplus
 }
 #endif

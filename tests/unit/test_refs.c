@@ -18,6 +18,7 @@
 #include "ingest/refset.h"
 #include "simpool.h"
 #include "store/store.h"
+#include "store/store_cost.h"
 
 /* Sets ---------------------------------------------------------------------*/
 
@@ -441,6 +442,32 @@ static void expect_content(struct world *w, u64 container, u32 version)
 	dircache_put(w->p->depot.dirs, container);
 }
 
+/* The estimate is in the catalog: of @to, of its session, of the pool. */
+static void expect_saved(struct world *w, u64 from, u64 to, u64 saved)
+{
+	struct catalog_container row;
+	struct akin_factors f;
+	struct akin_diag d = { 0 };
+	u64 of_session, files;
+
+	assert_int_equal(catalog_container(w->p->catalog, from, &row, &d), 0);
+	assert_int_equal(row.saved_bytes, 0);
+	files = row.file_bytes;
+	assert_int_equal(catalog_container(w->p->catalog, to, &row, &d), 0);
+	assert_int_equal(row.saved_bytes, saved);
+	files += row.file_bytes;
+	assert_int_equal(catalog_session_saved(w->p->catalog, row.session,
+					       &of_session, &d), 0);
+	assert_int_equal(of_session, saved);
+	assert_int_equal(akin_stats_factors(w->p, 0, &f, &d), 0);
+	assert_int_equal(f.bytes_logical, 0);	/* there is no snapshot */
+	assert_int_equal(f.bytes_unique, 4 * PER_GROUP * CHUNK);
+	assert_int_equal(f.bytes_stored, files);
+	assert_int_equal(f.bytes_plain, files + saved);
+	assert_int_equal(akin_stats_factors(w->p, 77, &f, &d),
+			 -AKIN_E_snap_unknown);
+}
+
 static void test_refers_to_neighbours(void **state)
 {
 	struct session_stats st;
@@ -474,6 +501,117 @@ static void test_refers_to_neighbours(void **state)
 	expect_refs(&w, b, 1, 1, &want, 1);
 	expect_bases(&w, b, &a, 1);
 	expect_content(&w, b, 1);
+	expect_saved(&w, a, b, st.ref_saved_bytes);
+	world_release(&w);
+}
+
+/* A file of chunk 0 twice and 1 of version @v, and perhaps of one of 32. */
+static int cost_of(struct world *w, u32 v, u64 container, bool second,
+		   struct store_cost *c, struct akin_diag *d)
+{
+	struct hint hint = { .nr = 1, .containers = &container };
+	struct content ct = { .kind = CONTENT_ENTRIES, .nr = second ? 3 : 2 };
+	u8 data[CHUNK];
+	u32 i;
+
+	ct.bytes = (ct.nr + 1) * CHUNK;
+	for (i = 0; i < ct.nr; i++) {
+		make_chunk(i < 2 ? i : PER_GROUP, v, data);
+		ct.entries[i].type = i ? RECIPE_CHUNK : RECIPE_REPEAT;
+		ct.entries[i].len = CHUNK;
+		ct.entries[i].count = i ? 1 : 2;
+		hasher_one(w->p->depot.data_hasher, data, CHUNK,
+			   &ct.entries[i].fp);
+	}
+	return store_cost_content(c, &ct, &hint, d);
+}
+
+/* Stored bytes of the first @nr groups of @container. */
+static u64 stored_of(struct world *w, u64 container, u32 nr)
+{
+	struct container_reader *r;
+	struct akin_diag d = { 0 };
+	u64 sum = 0;
+	u32 i;
+
+	assert_int_equal(dircache_get(w->p->depot.dirs, container, &r, &d), 0);
+	for (i = 0; i < nr; i++)
+		sum += container_directory(r)->groups[i].len;
+	dircache_put(w->p->depot.dirs, container);
+	return sum;
+}
+
+static int try_cost(struct world *w, const u64 at[3], u32 nr,
+		    struct akin_restore_cost *out, struct akin_diag *d)
+{
+	struct store_cost *c;
+	int err;
+
+	err = store_cost_new(&w->p->depot, &w->p->dec, 1 << 20, &c, d);
+	if (err)
+		return err;
+	err = cost_of(w, 2, at[2], false, c, d);
+	if (!err && nr > 1)
+		err = cost_of(w, 1, at[1], true, c, d);
+	if (!err && nr > 2)
+		err = cost_of(w, 3, at[2], false, c, d);
+	if (!err)
+		err = store_cost_finish(c, NULL, NULL, out, d);
+	store_cost_free(c);
+	return err;
+}
+
+static void test_restore_cost(void **state)
+{
+	const u64 group = PER_GROUP * CHUNK;
+	struct akin_restore_cost r, again;
+	struct akin_diag d = { 0 };
+	struct world w;
+	u64 at[3];
+	long n;
+	u32 v;
+	int err;
+
+	world_init(&w);
+	for (v = 0; v < 3; v++)
+		at[v] = store_version(&w, 2, v, 2 * PER_GROUP,
+				      v ? at[v - 1] : 0);
+	if (try_cost(&w, at, 1, &r, &d))
+		fail_msg("%s", d.text);
+	assert_int_equal(r.bytes_logical, 3 * CHUNK);
+	assert_int_equal(r.bytes_unique, 2 * CHUNK);
+	assert_int_equal(r.containers, 3);
+	assert_int_equal(r.groups, 1);
+	assert_int_equal(r.groups_base, 2);
+	assert_int_equal(r.depth, 2);
+	assert_int_equal(r.bytes_decoded, 3 * group);
+	assert_int_equal(r.bytes_read, stored_of(&w, at[0], 1) +
+			 stored_of(&w, at[1], 1) + stored_of(&w, at[2], 1));
+	assert_int_equal(r.missing + r.unreadable, 0);
+	/* What is a base for one file is wanted by another: counted once. */
+	assert_int_equal(try_cost(&w, at, 2, &r, &d), 0);
+	assert_int_equal(r.bytes_logical, 7 * CHUNK);
+	assert_int_equal(r.chunks, 5);
+	assert_int_equal(r.groups, 3);
+	assert_int_equal(r.groups_base, 2);
+	assert_int_equal(r.bytes_decoded, 5 * group);
+	assert_int_equal(r.bytes_read, stored_of(&w, at[0], 2) +
+			 stored_of(&w, at[1], 2) + stored_of(&w, at[2], 1));
+
+	/* Version 3 is nowhere. */
+	assert_int_equal(try_cost(&w, at, 3, &again, &d), 0);
+	assert_int_equal(again.missing, 2);
+	assert_int_equal(again.bytes_read, r.bytes_read);
+	for (n = 1, err = -1; err; n++) {
+		memset(&d, 0, sizeof(d));
+		mem_fail_after(n);
+		err = try_cost(&w, at, 2, &again, &d);
+		mem_fail_after(0);
+		if (err)
+			assert_int_equal(err, -AKIN_E_nomem);
+	}
+	assert_true(n > 4);
+	assert_memory_equal(&again, &r, sizeof(r));
 	world_release(&w);
 }
 
@@ -843,6 +981,7 @@ int main(void)
 		cmocka_unit_test(test_gate_gains),
 		cmocka_unit_test(test_gate_rests),
 		cmocka_unit_test(test_refers_to_neighbours),
+		cmocka_unit_test(test_restore_cost),
 		cmocka_unit_test(test_depth_limits),
 		cmocka_unit_test(test_depth_varies),
 		cmocka_unit_test(test_redirects_in_proportion),
