@@ -297,9 +297,22 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"these snapshots hold and what their backups added.\n"
 	"\n"
 	"With --by-codec, how far each codec has shrunk the groups it was let at,\n"
-	"data and metadata apart. 'none' is what would not shrink by an eighth.\n",
+	"data and metadata apart. 'none' is what would not shrink by an eighth.\n"
+	"\n"
+	"The factors, of the pool and of a backup, multiply: 'dedup' is what was\n"
+	"given over what is left without repetitions, 'compress' that over what it\n"
+	"compresses to by itself, 'reference' that over what it takes compressed\n"
+	"against what is similar (what it would take by itself is an estimate),\n"
+	"and 'product' what was given over what the data takes; metadata comes\n"
+	"besides.\n"
+	"\n"
+	"With --restore-cost, what a restore of SNAP reads and decodes if it has\n"
+	"memory enough to do so once: groups with its chunks, and those that these\n"
+	"were compressed against.\n",
 	{ { "akin stats", "How much is stored in how much." },
 	  { "akin stats latest", "What the last backup found and added." },
+	  { "akin stats --restore-cost latest",
+	    "What do references cost those who want it back?" },
 	  { "akin stats --by-codec", "How well does it compress, and what does?" },
 	  { "akin stats --json", "For a monitor." } },
 	0, CLI_ANY, CLI_COMPLETE_SNAPSHOT },

@@ -125,6 +125,15 @@ void cli_json_bool(struct cli_json *j, const char *key, bool v)
 	cli_str_add(&j->out, v ? "true" : "false");
 }
 
+void cli_json_ratio(struct cli_json *j, const char *key, uint64_t a,
+		    uint64_t b)
+{
+	if (!b)
+		return;
+	add_key(j, key, "");
+	cli_str_addf(&j->out, "%.6f", (double)a / (double)b);
+}
+
 void cli_json_seconds(struct cli_json *j, const char *key, uint64_t ns)
 {
 	add_key(j, key, "");

@@ -29,6 +29,9 @@ void cli_json_name(struct cli_json *j, const char *key, const char *s);
 void cli_json_int(struct cli_json *j, const char *key, int64_t v);
 void cli_json_uint(struct cli_json *j, const char *key, uint64_t v);
 void cli_json_bool(struct cli_json *j, const char *key, bool v);
+/* @a / @b with six decimals; left out if @b is 0. */
+void cli_json_ratio(struct cli_json *j, const char *key, uint64_t a,
+		    uint64_t b);
 /* Seconds with a fraction. */
 void cli_json_seconds(struct cli_json *j, const char *key, uint64_t ns);
 /* KEY as ISO 8601 (left out if it has none), KEY_sec and KEY_nsec. */

@@ -3,6 +3,7 @@
  * akin stats.
  */
 #include "cli.h"
+#include "cli_factors.h"
 
 static void row(const char *label, uint64_t bytes)
 {
@@ -148,7 +149,8 @@ static int pool_stats(struct cli *c)
 		print_pool_json(c, &s);
 	else
 		print_pool(c, &s);
-	return c->args.by_codec ? codec_stats(c) : 0;
+	err = cli_pool_factors(c);
+	return !err && c->args.by_codec ? codec_stats(c) : err;
 }
 
 static void print_snapshot_json(struct cli *c, const struct akin_snapshot *s)
@@ -200,6 +202,7 @@ struct wanted {
 static int on_snapshot(void *ctx, const struct akin_snapshot *s)
 {
 	struct wanted *w = ctx;
+	int err;
 
 	if (s->number != w->number)
 		return 0;
@@ -207,7 +210,10 @@ static int on_snapshot(void *ctx, const struct akin_snapshot *s)
 		print_snapshot_json(w->c, s);
 	else
 		print_snapshot(s);
-	return cli_output_error(w->c);
+	err = cli_snapshot_factors(w->c, s);
+	if (!err && w->c->args.restore_cost)
+		err = cli_snapshot_cost(w->c, s);
+	return err ? err : cli_output_error(w->c);
 }
 
 static int snapshot_stats(struct cli *c, const char *word)
@@ -236,6 +242,9 @@ int cli_cmd_stats(struct cli *c)
 	if (c->args.by_codec && c->args.operands.nr)
 		return cli_fail(&c->diag, -AKIN_E_usage, "--by-codec is about "
 				"the whole pool, not about snapshots");
+	if (c->args.restore_cost && !c->args.operands.nr)
+		return cli_fail(&c->diag, -AKIN_E_usage, "--restore-cost is "
+				"about snapshots; say which");
 	err = cli_open(c, true);
 	if (!err && !c->args.operands.nr)
 		return pool_stats(c);

@@ -148,6 +148,9 @@ const struct cli_option cli_options[] = {
 	{ "by-codec", 0, CLI_FLAG, NULL, B(STATS), AT(by_codec),
 	  "also say what each codec made of how much; reads the directory of "
 	  "every container" },
+	{ "restore-cost", 0, CLI_FLAG, NULL, B(STATS), AT(restore_cost),
+	  "also say how much a restore of SNAP reads and decodes; reads its "
+	  "metadata, and groups that were compressed against others" },
 
 	/* restore -------------------------------------------------------- */
 	{ "target", 't', CLI_STRING, "DIR", B(RESTORE), AT(target),

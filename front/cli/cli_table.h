@@ -47,6 +47,7 @@ struct cli_args {
 	struct cli_list snapshots, paths, includes;
 	const char *target, *overwrite;
 	bool long_format, one_level, delete_extra, verify, by_codec;
+	bool restore_cost;
 	struct cli_share read_data;
 	/* gc */
 	bool interrupted;
