@@ -136,26 +136,40 @@ static struct predecessor *known(const struct object *o)
 	return o ? predecessor_new(&o->ct, &o->hint) : NULL;
 }
 
+/* A stream in a session of its own. */
+static struct ingest_stream *open_stream(struct world *w, u32 every)
+{
+	struct ingest_options opt = { .object_done = on_object, .ctx = w };
+	struct ingest_stream *st;
+
+	open_pool(w, every);
+	begin(w);
+	OK(ingest_stream_open(w->s, &opt, &st, NULL));
+	return st;
+}
+
+static void close_stream(struct world *w, struct ingest_stream *st)
+{
+	OK(ingest_stream_close(st, NULL));
+	end(w, true);
+	close_pool(w);
+}
+
 /* One object in a session of its own, in a process of its own. Returns it. */
 static struct object *put(struct world *w, u32 every, const u8 *data, size_t n,
 			  const struct object *after)
 {
-	struct ingest_options opt = { .object_done = on_object, .ctx = w };
 	struct ingest_stream *st;
 	struct akin_diag d = { 0 };
 
-	open_pool(w, every);
-	begin(w);
-	OK(ingest_stream_open(w->s, &opt, &st, &d));
+	st = open_stream(w, every);
 	OK(ingest_object_begin_after(st, known(after), &d));
 	OK(ingest_write(st, data, n, &d));
 	OK(ingest_object_end(st, NULL, &d));
 	OK(ingest_drain(st, &d));
 	ingest_get_counts(st, &w->counts);
 	ingest_get_follow_stats(st, &w->stats);
-	OK(ingest_stream_close(st, &d));
-	end(w, true);
-	close_pool(w);
+	close_stream(w, st);
 	return &w->objects[w->nr - 1];
 }
 
@@ -341,7 +355,6 @@ static void test_inside_another(void **state)
 /* By name: many objects, small and large, each after its own. */
 static void test_many_objects(void **state)
 {
-	struct ingest_options opt = { .object_done = on_object };
 	struct bytes v[5];
 	struct akin_diag d = { 0 };
 	struct ingest_stream *st;
@@ -349,13 +362,10 @@ static void test_many_objects(void **state)
 	u32 i, round;
 
 	world_init(&w);
-	opt.ctx = &w;
 	for (i = 0; i < 5; i++)
 		v[i] = random_bytes_of(20 + i, 3000 + i * i * 60000);
 	for (round = 0; round < 2; round++) {
-		open_pool(&w, round ? NOTHING : WHOLE);
-		begin(&w);
-		OK(ingest_stream_open(w.s, &opt, &st, &d));
+		st = open_stream(&w, round ? NOTHING : WHOLE);
 		for (i = 0; i < 5; i++) {
 			OK(ingest_object_begin_after(st, round ?
 					known(&w.objects[i]) : NULL, &d));
@@ -364,9 +374,7 @@ static void test_many_objects(void **state)
 		}
 		OK(ingest_drain(st, &d));
 		ingest_get_counts(st, &w.counts);
-		OK(ingest_stream_close(st, &d));
-		end(&w, true);
-		close_pool(&w);
+		close_stream(&w, st);
 	}
 	assert_int_equal(w.counts.chunks_new, 0);
 	world_release(&w);
@@ -637,7 +645,6 @@ static void test_near_pieces(void **state)
 static void test_newest_leads(void **state)
 {
 	struct bytes v = random_bytes_of(40, 3 << 20);
-	struct ingest_options opt = { .object_done = on_object };
 	struct ingest_stream *st;
 	struct object *second;
 	struct akin_diag d = { 0 };
@@ -645,7 +652,6 @@ static void test_newest_leads(void **state)
 	u32 i;
 
 	world_init(&w);
-	opt.ctx = &w;
 	put(&w, WHOLE, v.b, v.n, NULL);
 	for (i = 0; i < 30; i++)
 		splice(&v, 100000 * i, 3000, 3000, 50 + i);
@@ -654,9 +660,7 @@ static void test_newest_leads(void **state)
 	assert_true(w.stats.leads >= 1);
 	for (i = 0; i < 15; i++)
 		splice(&v, 200000 * i + 50000, 3000, 3000, 150 + i);
-	open_pool(&w, WHOLE);
-	begin(&w);
-	OK(ingest_stream_open(w.s, &opt, &st, &d));
+	st = open_stream(&w, WHOLE);
 	OK(ingest_object_begin(st, &d));
 	OK(ingest_write(st, v.b, v.n, &d));
 	OK(ingest_drain(st, &d));
@@ -664,9 +668,7 @@ static void test_newest_leads(void **state)
 	assert_true(fp_equal(&st->follow->pred->ct.root,
 			     &second->ct.root));
 	OK(ingest_object_end(st, NULL, &d));
-	OK(ingest_stream_close(st, &d));
-	end(&w, true);
-	close_pool(&w);
+	close_stream(&w, st);
 	world_release(&w);
 	free(v.b);
 }
@@ -678,17 +680,13 @@ static void test_newest_leads(void **state)
 static void test_same_session(void **state)
 {
 	struct bytes v = random_bytes_of(80, 3 << 20);
-	struct ingest_options opt = { .object_done = on_object };
 	struct ingest_stream *st;
 	struct group_ref out[32];
 	struct akin_diag d = { 0 };
 	struct world w;
 
 	world_init(&w);
-	opt.ctx = &w;
-	open_pool(&w, WHOLE);
-	begin(&w);
-	OK(ingest_stream_open(w.s, &opt, &st, &d));
+	st = open_stream(&w, WHOLE);
 	OK(ingest_object_begin(st, &d));
 	OK(ingest_write(st, v.b, v.n, &d));
 	OK(ingest_object_end(st, NULL, &d));
@@ -703,9 +701,7 @@ static void test_same_session(void **state)
 	assert_true(st->follow->nr > 0);
 	assert_true(follow_near(st->follow, st->follow->nr - 1, out, 32) > 0);
 	OK(ingest_object_end(st, NULL, &d));
-	OK(ingest_stream_close(st, &d));
-	end(&w, true);
-	close_pool(&w);
+	close_stream(&w, st);
 	world_release(&w);
 	free(v.b);
 }
@@ -727,16 +723,12 @@ static void wait_sealed(struct session *s)
 static void test_large_in_session(void **state)
 {
 	struct bytes v = random_bytes_of(82, 5 << 20);
-	struct ingest_options opt = { .object_done = on_object };
 	struct ingest_stream *st;
 	struct akin_diag d = { 0 };
 	struct world w;
 
 	world_init(&w);
-	opt.ctx = &w;
-	open_pool(&w, WHOLE);
-	begin(&w);
-	OK(ingest_stream_open(w.s, &opt, &st, &d));
+	st = open_stream(&w, WHOLE);
 	OK(ingest_object_begin(st, &d));
 	OK(ingest_write(st, v.b, v.n, &d));
 	OK(ingest_object_end(st, NULL, &d));
@@ -751,11 +743,30 @@ static void test_large_in_session(void **state)
 	assert_true(fp_equal(&st->follow->pred->ct.root,
 			     &w.objects[0].ct.root));
 	OK(ingest_object_end(st, NULL, &d));
-	OK(ingest_stream_close(st, &d));
-	end(&w, true);
-	close_pool(&w);
+	close_stream(&w, st);
 	world_release(&w);
 	free(v.b);
+}
+
+/* The whole recipe can be read. */
+static void expect_bytes(struct world *w, const struct object *o, u64 n)
+{
+	const struct recipe_entry *e;
+	const struct hint *hint;
+	struct recipe_reader *r;
+	u64 bytes = 0;
+	u32 nr, i;
+	int more;
+
+	OK(recipe_reader_open(&w->p->depot, &w->p->dec, &o->ct, &o->hint, &r,
+			      NULL));
+	while ((more = recipe_reader_next(r, &e, &nr, &hint, NULL)) == 1) {
+		for (i = 0; i < nr; i++)
+			bytes += recipe_entry_bytes(&e[i]);
+	}
+	recipe_reader_close(r);
+	assert_int_equal(more, 0);
+	assert_true(bytes == n);
 }
 
 /* Pieces that this session has stored again, and that are still open, are read
@@ -763,39 +774,20 @@ static void test_large_in_session(void **state)
 static void test_stored_again(void **state)
 {
 	struct bytes v = random_bytes_of(84, 1 << 20);
-	struct ingest_options opt = { .object_done = on_object };
-	const struct recipe_entry *e;
-	struct recipe_reader *r;
 	struct ingest_stream *st;
-	const struct hint *hint;
 	struct akin_diag d = { 0 };
 	struct object *o;
 	struct world w;
-	u64 bytes = 0;
-	u32 nr, i;
 
 	world_init(&w);
-	opt.ctx = &w;
 	o = put(&w, WHOLE, v.b, v.n, NULL);
-	open_pool(&w, NOTHING);
-	begin(&w);
-	OK(ingest_stream_open(w.s, &opt, &st, &d));
+	st = open_stream(&w, NOTHING);
 	OK(ingest_object_begin(st, &d));
 	OK(ingest_write(st, v.b, v.n, &d));
 	OK(ingest_object_end(st, NULL, &d));
 	OK(ingest_drain(st, &d));
-	OK(recipe_reader_open(&w.p->depot, &w.p->dec, &o->ct, &o->hint, &r,
-			      &d));
-	while (recipe_reader_next(r, &e, &nr, &hint, &d) == 1) {
-		for (i = 0; i < nr; i++)
-			bytes += recipe_entry_bytes(&e[i]);
-	}
-	recipe_reader_close(r);
-	assert_true(bytes == v.n);
-	assert_int_equal(d.code, 0);
-	OK(ingest_stream_close(st, &d));
-	end(&w, true);
-	close_pool(&w);
+	expect_bytes(&w, o, v.n);
+	close_stream(&w, st);
 	world_release(&w);
 	free(v.b);
 }
@@ -805,23 +797,8 @@ static void test_stored_again(void **state)
 static void read_back(struct world *w, const struct object *o,
 		      const struct bytes *v)
 {
-	const struct recipe_entry *e;
-	const struct hint *hint;
-	struct recipe_reader *r;
-	u64 bytes = 0;
-	u32 nr, i;
-	int more;
-
 	open_pool(w, WHOLE);
-	OK(recipe_reader_open(&w->p->depot, &w->p->dec, &o->ct, &o->hint, &r,
-			      NULL));
-	while ((more = recipe_reader_next(r, &e, &nr, &hint, NULL)) == 1) {
-		for (i = 0; i < nr; i++)
-			bytes += recipe_entry_bytes(&e[i]);
-	}
-	assert_int_equal(more, 0);
-	assert_true(bytes == v->n);
-	recipe_reader_close(r);
+	expect_bytes(w, o, v->n);
 	close_pool(w);
 }
 
