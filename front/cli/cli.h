@@ -48,6 +48,7 @@ int cli_cmd_sysstat(struct cli *c);
 int cli_cmd_metrics(struct cli *c);
 int cli_cmd_inspect(struct cli *c);
 int cli_cmd_capacity(struct cli *c);
+int cli_cmd_estimate(struct cli *c);
 int cli_cmd_version(struct cli *c);
 int cli_cmd_help(struct cli *c);
 

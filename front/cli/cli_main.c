@@ -39,6 +39,7 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_METRICS] = cli_cmd_metrics,
 	[CLI_INSPECT] = cli_cmd_inspect,
 	[CLI_CAPACITY] = cli_cmd_capacity,
+	[CLI_ESTIMATE] = cli_cmd_estimate,
 	[CLI_VERSION] = cli_cmd_version,
 	[CLI_HELP] = cli_cmd_help,
 };
