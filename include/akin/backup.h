@@ -17,7 +17,7 @@ extern "C" {
 struct akin_progress {
 	uint64_t files, dirs, others;	/* done so far */
 	uint64_t bytes;			/* logical, done so far */
-	uint64_t bytes_read;
+	uint64_t bytes_read;		/* of sources; a restore: of groups */
 	uint64_t bytes_new;		/* raw bytes of new chunks */
 	uint64_t bytes_stored;		/* written to the pool */
 	uint64_t files_unchanged;	/* taken from the parent */
