@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What live groups stand on: a group that was compressed against others cannot
- * be decoded without them, so their entries are kept, and what these stand on.
+ * What groups stand on: a group that was compressed against others cannot be
+ * decoded without them, so their entries are kept, and what these stand on.
+ * That holds for every group of a container of which anything is needed: the
+ * next backup may match what is dead in it, for as long as it is there.
  *
  * References lead to smaller container numbers only, so going through the
  * containers from high to low sees everything in one pass; those that come into
@@ -91,17 +93,6 @@ static int mark_bases(struct gc *g, const struct directory *d,
 	return err;
 }
 
-static bool group_kept(const struct directory *d, const struct dir_group *gr,
-		       const struct gc_bits *b)
-{
-	u32 i;
-
-	for (i = 0; i < gr->nr; i++)
-		if (gc_is_kept(b, d->entries[gr->first + i].entry))
-			return true;
-	return false;
-}
-
 /* Is it the second time? */
 static bool group_seen(const struct directory *d, const struct dir_group *gr,
 		       struct gc_bits *b)
@@ -157,8 +148,7 @@ static int close_container(struct gc *g, u64 number, struct akin_diag *diag)
 	d = container_directory(r);
 	for (i = 0; !err && d->nr_bases && i < d->nr_groups; i++) {
 		b = gc_marks_get(g->marks, number);
-		if (!d->groups[i].depth || !group_kept(d, &d->groups[i], b) ||
-		    group_seen(d, &d->groups[i], b))
+		if (!d->groups[i].depth || group_seen(d, &d->groups[i], b))
 			continue;
 		err = close_group(g, r, i, diag);
 		if (!err)
