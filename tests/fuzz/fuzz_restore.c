@@ -295,6 +295,8 @@ static struct simpool *delta_pool(void)
 	for (i = 0; i < sizeof(other); i += 200)
 		other[i] ^= 1;
 	MUST(!simpool_init(&sp, &d));
+	/* The references are those made below. */
+	sp.delta_depth = AKIN_DELTA_NONE;
 	MUST(!simpool_put(&sp, "w", other, sizeof(other), &d));
 	MUST(!simpool_put(&sp, "x", base_data, sizeof(base_data), &d));
 	refer_to_first(&sp);

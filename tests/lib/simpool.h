@@ -14,6 +14,7 @@ struct simpool {
 	/* How it is opened and backed up to; zeros are the defaults. */
 	const struct hash_ops *data_hash;
 	enum akin_verify verify;
+	int delta_depth;
 	/* Of the last simpool_put(). */
 	struct akin_backup_result result;
 	u32 nr_notices;
