@@ -331,32 +331,6 @@ static void note_error_locked(struct container_writer *w, int err,
 		w->diag = *diag;
 }
 
-/* The directory's bases: ascending, none twice. */
-static int add_base_locked(struct container_writer *w, u64 container)
-{
-	struct directory *d = &w->dir;
-	u32 i = d->nr_bases, cap;
-	u64 *p;
-
-	while (i > 0 && d->bases[i - 1] > container)
-		i--;
-	if (i > 0 && d->bases[i - 1] == container)
-		return 0;
-	if (d->nr_bases == w->cap_bases) {
-		cap = w->cap_bases ? w->cap_bases * 2 : 8;
-		p = mem_realloc(d->bases, cap * sizeof(*p));
-		if (!p)
-			return -AKIN_E_nomem;
-		d->bases = p;
-		w->cap_bases = cap;
-	}
-	memmove(d->bases + i + 1, d->bases + i,
-		(d->nr_bases - i) * sizeof(*d->bases));
-	d->bases[i] = container;
-	d->nr_bases++;
-	return 0;
-}
-
 static void note_refs_locked(struct container_writer *w,
 			     const struct group_header *g)
 {
@@ -364,7 +338,8 @@ static void note_refs_locked(struct container_writer *w,
 	int err = 0;
 
 	for (i = 0; !err && i < g->nr_refs; i++)
-		err = add_base_locked(w, g->refs[i].container);
+		err = directory_add_base(&w->dir, &w->cap_bases,
+					 g->refs[i].container);
 	if (g->nr_refs)
 		w->ref_raw_bytes += g->raw_len;
 	if (err)

@@ -132,6 +132,8 @@ struct directory {
 int directory_encode(const struct directory *d, struct buf *out);
 /* Returns owned: directory_release. Accepts zeroed and half-built. */
 int directory_decode(const void *data, size_t len, struct directory *out);
+/* Into d->bases, which has room for *cap: ascending, none twice. 0 or nomem. */
+int directory_add_base(struct directory *d, u32 *cap, u64 base) __must_check;
 void directory_release(struct directory *d);
 
 struct container_footer {

@@ -570,6 +570,30 @@ int directory_decode(const void *data, size_t len, struct directory *out)
 	return err;
 }
 
+int directory_add_base(struct directory *d, u32 *cap, u64 base)
+{
+	u32 i = d->nr_bases, n;
+	u64 *p;
+
+	while (i > 0 && d->bases[i - 1] > base)
+		i--;
+	if (i > 0 && d->bases[i - 1] == base)
+		return 0;
+	if (d->nr_bases == *cap) {
+		n = *cap ? *cap * 2 : 8;
+		p = mem_realloc(d->bases, n * sizeof(*p));
+		if (!p)
+			return -AKIN_E_nomem;
+		d->bases = p;
+		*cap = n;
+	}
+	memmove(d->bases + i + 1, d->bases + i,
+		(d->nr_bases - i) * sizeof(*d->bases));
+	d->bases[i] = base;
+	d->nr_bases++;
+	return 0;
+}
+
 void directory_release(struct directory *d)
 {
 	u32 i;

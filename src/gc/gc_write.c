@@ -71,31 +71,6 @@ void gc_writer_entry(struct gc_writer *w, u32 index, u32 raw_off)
 	d->nr_entries++;
 }
 
-static int add_base(struct gc_writer *w, u64 base)
-{
-	struct directory *d = &w->to;
-	u32 i = d->nr_bases, cap;
-	u64 *p;
-
-	while (i > 0 && d->bases[i - 1] > base)
-		i--;
-	if (i > 0 && d->bases[i - 1] == base)
-		return 0;
-	if (d->nr_bases == w->cap_bases) {
-		cap = w->cap_bases ? w->cap_bases * 2 : 16;
-		p = mem_realloc(d->bases, cap * sizeof(*p));
-		if (!p)
-			return -AKIN_E_nomem;
-		d->bases = p;
-		w->cap_bases = cap;
-	}
-	memmove(d->bases + i + 1, d->bases + i,
-		(d->nr_bases - i) * sizeof(*d->bases));
-	d->bases[i] = base;
-	d->nr_bases++;
-	return 0;
-}
-
 /* A row for what was just put into @out; its entries have been added. */
 static void add_group(struct gc_writer *w, const struct dir_group *row, u32 nr)
 {
@@ -124,7 +99,8 @@ int gc_writer_group(struct gc_writer *w, struct group_header *h,
 	h->stored_len = (u32)len;
 	err = group_encode(h, w->from->container, payload, &encoded);
 	for (i = 0; !err && i < h->nr_refs; i++)
-		err = add_base(w, h->refs[i].container);
+		err = directory_add_base(&w->to, &w->cap_bases,
+					 h->refs[i].container);
 	if (err) {
 		buf_release(&encoded);
 		return diag_set(diag, err, "new generation: %s",
@@ -235,7 +211,8 @@ static int copy_whole(struct gc_writer *w, u32 index, struct akin_diag *diag)
 	buf_put(&w->out, cg.bytes.data, gr->len);
 	add_group(w, gr, gr->nr);
 	for (i = 0; !err && i < cg.header.nr_refs; i++)
-		err = add_base(w, cg.header.refs[i].container);
+		err = directory_add_base(&w->to, &w->cap_bases,
+					 cg.header.refs[i].container);
 	container_group_release(&cg);
 	return err ? diag_set(diag, err, "new generation") :
 		     flush_out(w, WRITE_BYTES, diag);
