@@ -289,8 +289,9 @@ int catalog_pin(struct catalog *c, u64 session, u64 snapshot,
 	return catalog_txn_end(c, err, diag);
 }
 
-int catalog_drop_interrupted(struct catalog *c, u32 *nr_ret,
-			     struct akin_diag *diag)
+/* @stmt takes away so many rows at a time: transactions until none is left. */
+static int drop_all(struct catalog *c, enum catalog_stmt stmt, u32 *nr_ret,
+		    struct akin_diag *diag)
 {
 	u32 changed = 1;
 	int err = 0;
@@ -300,26 +301,24 @@ int catalog_drop_interrupted(struct catalog *c, u32 *nr_ret,
 		err = catalog_txn_begin(c, diag);
 		if (err)
 			break;
-		err = catalog_run(c, STMT_SESSION_DROP_LEFT, &changed, diag);
+		err = catalog_run(c, stmt, &changed, diag);
 		err = catalog_txn_end(c, err, diag);
 		*nr_ret += err ? 0 : changed;
 	}
 	return err;
 }
 
+int catalog_drop_interrupted(struct catalog *c, u32 *nr_ret,
+			     struct akin_diag *diag)
+{
+	return drop_all(c, STMT_SESSION_DROP_LEFT, nr_ret, diag);
+}
+
 int catalog_drop_stale_damage(struct catalog *c, struct akin_diag *diag)
 {
-	u32 changed = 1;
-	int err = 0;
+	u32 nr;
 
-	while (!err && changed) {
-		err = catalog_txn_begin(c, diag);
-		if (err)
-			break;
-		err = catalog_run(c, STMT_DAMAGE_GONE, &changed, diag);
-		err = catalog_txn_end(c, err, diag);
-	}
-	return err;
+	return drop_all(c, STMT_DAMAGE_GONE, &nr, diag);
 }
 
 /* Condemning ----------------------------------------------------------------*/
