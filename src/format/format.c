@@ -69,6 +69,34 @@ bool format_is_zero(const void *data, size_t len)
 	return true;
 }
 
+struct record_head {
+	u8   magic[8];		/* +0x00                                */
+	le32 version;		/* +0x08                                */
+	le32 total_len;		/* +0x0c                                */
+};
+static_assert(sizeof(struct record_head) == 0x10, "disk format");
+
+int format_record_check(struct cursor *c, const u8 *magic, size_t head_len,
+			size_t max_len)
+{
+	const size_t len = cursor_left(c);
+	struct record_head h;
+
+	if (len < head_len + FORMAT_CHECKSUM_BYTES || len > max_len)
+		return -AKIN_E_bad_length;
+	memcpy(&h, c->p, sizeof(h));
+	if (memcmp(h.magic, magic, sizeof(h.magic)))
+		return -AKIN_E_bad_magic;
+	if (format_version_check(get_le32(h.version.b)))
+		return -AKIN_E_bad_version;
+	if (get_le32(h.total_len.b) != len)
+		return -AKIN_E_bad_length;
+	c->end -= FORMAT_CHECKSUM_BYTES;
+	if (get_le64(c->end) != format_checksum(c->p, cursor_left(c)))
+		return -AKIN_E_bad_checksum;
+	return 0;
+}
+
 u64 format_varint(struct cursor *c)
 {
 	const u8 *start = c->p;

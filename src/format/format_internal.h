@@ -39,6 +39,14 @@ static inline bool format_version_known(u32 version)
 
 bool format_is_zero(const void *data, size_t len);
 
+/*
+ * The frame of a record that is a file: magic, le32 version, le32 total_len,
+ * what is left of a head of @head_len bytes, sections, checksum of all before
+ * it. The cursor then ends in front of the checksum; it has not moved.
+ */
+int format_record_check(struct cursor *c, const u8 *magic, size_t head_len,
+			size_t max_len) __must_check;
+
 /* Refuses varints that are longer than needed: one value, one encoding. */
 u64 format_varint(struct cursor *c);
 /* The same; values above @max make the cursor bad. */

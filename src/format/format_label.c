@@ -94,24 +94,16 @@ int label_encode(const struct label *l, struct buf *out)
 
 static int label_decode_head(struct cursor *c, struct label *l)
 {
-	const size_t len = cursor_left(c);
 	struct label_disk d;
 	u32 version;
+	int err;
 
-	if (len < sizeof(d) + FORMAT_CHECKSUM_BYTES ||
-	    len > SNAPSHOT_RECORD_MAX)
-		return -AKIN_E_bad_length;
+	err = format_record_check(c, label_magic, sizeof(d),
+				  SNAPSHOT_RECORD_MAX);
+	if (err)
+		return err;
 	memcpy(&d, c->p, sizeof(d));
-	if (memcmp(d.magic, label_magic, sizeof(d.magic)))
-		return -AKIN_E_bad_magic;
 	version = get_le32(d.version.b);
-	if (format_version_check(version))
-		return -AKIN_E_bad_version;
-	if (get_le32(d.total_len.b) != len)
-		return -AKIN_E_bad_length;
-	c->end -= FORMAT_CHECKSUM_BYTES;
-	if (get_le64(c->end) != format_checksum(c->p, cursor_left(c)))
-		return -AKIN_E_bad_checksum;
 	if (format_version_known(version) &&
 	    !format_is_zero(d.rsvd, sizeof(d.rsvd)))
 		return -AKIN_E_bad_field;

@@ -389,25 +389,17 @@ static int snapshot_decode_section(struct format_section *sec, bool known,
 static int snapshot_decode_head(struct cursor *c, bool *known,
 				struct snapshot *s)
 {
-	const size_t len = cursor_left(c);
 	struct snapshot_disk d;
 	u32 version;
+	int err;
 
-	if (len < sizeof(d) + FORMAT_CHECKSUM_BYTES ||
-	    len > SNAPSHOT_RECORD_MAX)
-		return -AKIN_E_bad_length;
+	err = format_record_check(c, snapshot_magic, sizeof(d),
+				  SNAPSHOT_RECORD_MAX);
+	if (err)
+		return err;
 	memcpy(&d, c->p, sizeof(d));
-	if (memcmp(d.magic, snapshot_magic, sizeof(d.magic)))
-		return -AKIN_E_bad_magic;
 	version = get_le32(d.version.b);
 	*known = format_version_known(version);
-	if (format_version_check(version))
-		return -AKIN_E_bad_version;
-	if (get_le32(d.total_len.b) != len)
-		return -AKIN_E_bad_length;
-	c->end -= FORMAT_CHECKSUM_BYTES;
-	if (get_le64(c->end) != format_checksum(c->p, cursor_left(c)))
-		return -AKIN_E_bad_checksum;
 	if (*known && !format_is_zero(d.rsvd, sizeof(d.rsvd)))
 		return -AKIN_E_bad_field;
 	c->p += sizeof(d);
@@ -448,7 +440,7 @@ static int snapshot_decode_body(struct cursor *c, bool known,
 int snapshot_decode(const void *data, size_t len, struct snapshot *out)
 {
 	struct cursor c = cursor_over(data, len);
-	bool known;
+	bool known = false;
 	int err;
 
 	memset(out, 0, sizeof(*out));
