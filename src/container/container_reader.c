@@ -219,6 +219,8 @@ size_t container_reader_bytes(const struct container_reader *r)
 	n += r->dir.nr_entries * sizeof(*r->dir.entries);
 	n += r->dir.nr_groups * sizeof(*r->dir.groups);
 	n += r->dir.nr_bases * sizeof(*r->dir.bases);
+	if (r->dir.sketches)
+		n += r->dir.nr_entries * sizeof(*r->dir.sketches);
 	for (i = 0; r->dir.hints && i < r->dir.nr_entries; i++)
 		n += sizeof(struct hint) + r->dir.hints[i].nr * sizeof(u64);
 	return n;

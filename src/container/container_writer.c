@@ -134,11 +134,20 @@ u32 container_writer_nr_entries(const struct container_writer *w)
 static int grow_entries_locked(struct container_writer *w)
 {
 	u32 cap = w->cap_entries ? w->cap_entries * 2 : 256;
+	struct dir_sketch *s;
 	struct dir_entry *e;
 	struct hint *h;
 
 	if (w->dir.nr_entries < w->cap_entries)
 		return 0;
+	if (w->dir.sketches) {
+		s = mem_realloc(w->dir.sketches, cap * sizeof(*s));
+		if (!s)
+			return -AKIN_E_nomem;
+		memset(s + w->cap_entries, 0,
+		       (cap - w->cap_entries) * sizeof(*s));
+		w->dir.sketches = s;
+	}
 	e = mem_realloc(w->dir.entries, cap * sizeof(*e));
 	if (!e)
 		return -AKIN_E_nomem;
@@ -295,6 +304,23 @@ void container_writer_salt(struct container_writer *w, u32 entry, u8 salt)
 	akin_assert(entry < w->dir.nr_entries);
 	w->dir.entries[entry].fp_salt = salt;
 	pthread_mutex_unlock(&w->lock);
+}
+
+int container_writer_sketch(struct container_writer *w, u32 entry,
+			    const struct dir_sketch *sketch)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&w->lock);
+	akin_assert(entry < w->dir.nr_entries);
+	if (!w->dir.sketches)
+		w->dir.sketches = mem_calloc(w->cap_entries, sizeof(*sketch));
+	if (w->dir.sketches)
+		w->dir.sketches[entry] = *sketch;
+	else
+		err = -AKIN_E_nomem;
+	pthread_mutex_unlock(&w->lock);
+	return err;
 }
 
 u64 container_writer_size(struct container_writer *w)

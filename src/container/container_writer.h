@@ -64,6 +64,9 @@ bool container_writer_entry(struct container_writer *w, u32 entry,
 			    struct dir_entry *out);
 /* Entry @entry's fingerprint is salted (docs/format/directory.md). */
 void container_writer_salt(struct container_writer *w, u32 entry, u8 salt);
+/* What entry @entry, of a data container, resembles. 0 or -AKIN_E_nomem. */
+int container_writer_sketch(struct container_writer *w, u32 entry,
+			    const struct dir_sketch *sketch) __must_check;
 /*
  * For reading while it is open: the directory of the groups that are in the
  * file, without hints. Returns owned (directory_release). Gathered groups are

@@ -115,6 +115,13 @@ struct dir_group {
 	u8 depth;
 };
 
+/* What a chunk resembles: see sketch/sketch.h. All parts zero: it has none;
+ * else none of them is. */
+#define DIR_SKETCH_PARTS 3
+struct dir_sketch {
+	u32 part[DIR_SKETCH_PARTS];
+};
+
 struct directory {
 	u64 container;
 	u32 generation;
@@ -125,8 +132,9 @@ struct directory {
 	struct dir_group *groups;
 	u64 *bases;		/* containers the groups refer to, sorted */
 	struct hint *hints;	/* metadata: one per entry; else NULL */
-	/* Room for sketches, owners, parity: sections with tags of their own,
-	 * skipped by readers that do not know them unless marked required. */
+	struct dir_sketch *sketches;	/* one per entry, or NULL: none has */
+	/* Room for owners, parity: sections with tags of their own, skipped by
+	 * readers that do not know them unless marked required. */
 };
 
 int directory_encode(const struct directory *d, struct buf *out);

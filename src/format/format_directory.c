@@ -65,6 +65,10 @@ enum directory_tag {
 	DIRECTORY_BASES = TAG(7, 1),
 	/* Only if it is not zeros: 32 bytes. */
 	DIRECTORY_FIRST_LEAF = TAG(8, 0),
+	/* Only if an entry has one: a bit for each entry, the lowest of the
+	 * first byte first, padded with zeros; then 3 x le32 for each that is
+	 * set. */
+	DIRECTORY_SKETCHES = TAG(9, 0),
 };
 #undef TAG
 
@@ -116,6 +120,28 @@ static int directory_check_entries(const struct directory *d)
 	return 0;
 }
 
+static bool sketch_is_empty(const struct dir_sketch *s)
+{
+	return format_is_zero(s->part, sizeof(s->part));
+}
+
+static int directory_check_sketches(const struct directory *d)
+{
+	const struct dir_sketch *s = d->sketches;
+	u32 i, k;
+
+	if (s && d->kind != CONTAINER_DATA)
+		return -AKIN_E_bad_field;
+	for (i = 0; s && i < d->nr_entries; i++) {
+		if (sketch_is_empty(&s[i]))
+			continue;
+		for (k = 0; k < DIR_SKETCH_PARTS; k++)
+			if (!s[i].part[k])
+				return -AKIN_E_bad_field;
+	}
+	return 0;
+}
+
 /*
  *  - container >= 1, kind is data or metadata	-AKIN_E_bad_field
  *  - entries up to CONTAINER_MAX_ENTRIES, groups up to as many as entries and
@@ -134,6 +160,7 @@ static int directory_check_entries(const struct directory *d)
  *    to below the container's number		-AKIN_E_bad_order
  *  - hints only in metadata			-AKIN_E_bad_field
  *    each ascends, from 1			-AKIN_E_bad_order
+ *  - sketches only in data, whole ones		-AKIN_E_bad_field
  */
 static int directory_check(const struct directory *d)
 {
@@ -166,7 +193,7 @@ static int directory_check(const struct directory *d)
 	for (i = 0; !err && d->hints && i < d->nr_entries; i++)
 		err = format_numbers_check(d->hints[i].containers,
 					   d->hints[i].nr, HINT_MAX);
-	return err;
+	return err ? err : directory_check_sketches(d);
 }
 
 /* Entry numbers 0, 1, 2 ...: they ascend, so the last one tells. */
@@ -192,6 +219,16 @@ static bool directory_has_hints(const struct directory *d)
 
 	for (i = 0; d->hints && i < d->nr_entries; i++)
 		if (d->hints[i].nr)
+			return true;
+	return false;
+}
+
+static bool directory_has_sketches(const struct directory *d)
+{
+	u32 i;
+
+	for (i = 0; d->sketches && i < d->nr_entries; i++)
+		if (!sketch_is_empty(&d->sketches[i]))
 			return true;
 	return false;
 }
@@ -254,6 +291,30 @@ static void directory_encode_salts(const struct directory *d, struct buf *out)
 	format_section_end(out, at);
 }
 
+static void directory_encode_sketches(const struct directory *d,
+				      struct buf *out)
+{
+	size_t at = format_section_begin(out, DIRECTORY_SKETCHES);
+	u32 i, k;
+	u8 bits = 0;
+
+	for (i = 0; i < d->nr_entries; i++) {
+		if (!sketch_is_empty(&d->sketches[i]))
+			bits |= (u8)(1u << i % 8);
+		if (i % 8 < 7 && i + 1 < d->nr_entries)
+			continue;
+		buf_put_u8(out, bits);
+		bits = 0;
+	}
+	for (i = 0; i < d->nr_entries; i++) {
+		if (sketch_is_empty(&d->sketches[i]))
+			continue;
+		for (k = 0; k < DIR_SKETCH_PARTS; k++)
+			buf_put_le32(out, d->sketches[i].part[k]);
+	}
+	format_section_end(out, at);
+}
+
 static void directory_encode_sections(const struct directory *d,
 				      struct buf *out)
 {
@@ -281,6 +342,8 @@ static void directory_encode_sections(const struct directory *d,
 		buf_put(out, d->first_leaf.b, FP_BYTES);
 		format_section_end(out, at);
 	}
+	if (directory_has_sketches(d))
+		directory_encode_sketches(d, out);
 }
 
 int directory_encode(const struct directory *d, struct buf *out)
@@ -453,6 +516,32 @@ static int directory_decode_bases(struct directory *d, struct cursor *c)
 	return d->nr_bases ? 0 : -AKIN_E_bad_field;
 }
 
+static int directory_decode_sketches(struct directory *d, struct cursor *c)
+{
+	size_t nr_bytes = (d->nr_entries + 7) / 8;
+	const u8 *bits = c->p;
+	u32 i, k;
+
+	/* Which is at least one bit, and what it stands for. */
+	if (cursor_left(c) <= nr_bytes)
+		return -AKIN_E_bad_length;
+	c->p += nr_bytes;
+	if (d->nr_entries % 8 && bits[nr_bytes - 1] >> d->nr_entries % 8)
+		return -AKIN_E_bad_field;
+	d->sketches = mem_calloc(d->nr_entries, sizeof(*d->sketches));
+	if (!d->sketches)
+		return -AKIN_E_nomem;
+	for (i = 0; i < d->nr_entries; i++) {
+		if (!(bits[i / 8] >> i % 8 & 1))
+			continue;
+		for (k = 0; k < DIR_SKETCH_PARTS; k++)
+			d->sketches[i].part[k] = cursor_le32(c);
+		if (sketch_is_empty(&d->sketches[i]) || c->bad)
+			return c->bad ? -AKIN_E_bad_length : -AKIN_E_bad_field;
+	}
+	return 0;
+}
+
 static int directory_decode_section(struct directory *d,
 				    struct format_section *s)
 {
@@ -489,6 +578,9 @@ static int directory_decode_section(struct directory *d,
 		err = cursor_error(c);
 		if (!err && format_is_zero(d->first_leaf.b, FP_BYTES))
 			err = -AKIN_E_bad_field;
+		break;
+	case DIRECTORY_SKETCHES:
+		err = directory_decode_sketches(d, c);
 		break;
 	default:
 		return format_section_unknown(s->tag);
@@ -604,5 +696,6 @@ void directory_release(struct directory *d)
 	mem_free(d->entries);
 	mem_free(d->groups);
 	mem_free(d->bases);
+	mem_free(d->sketches);
 	memset(d, 0, sizeof(*d));
 }

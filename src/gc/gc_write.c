@@ -67,6 +67,8 @@ void gc_writer_entry(struct gc_writer *w, u32 index, u32 raw_off)
 	e->raw_off = raw_off;
 	if (d->hints)
 		d->hints[d->nr_entries] = w->from->hints[index];
+	if (d->sketches)
+		d->sketches[d->nr_entries] = w->from->sketches[index];
 	w->raw_bytes += e->len;
 	d->nr_entries++;
 }
@@ -314,9 +316,13 @@ static int prepare(struct gc_writer *w, u32 generation, struct akin_diag *diag)
 				sizeof(*to->groups));
 	if (from->hints)
 		to->hints = mem_calloc(from->nr_entries, sizeof(*to->hints));
+	if (from->sketches)
+		to->sketches = mem_calloc(from->nr_entries,
+					  sizeof(*to->sketches));
 	w->chunks = mem_calloc(GROUP_MAX_CHUNKS, sizeof(*w->chunks));
 	if (!to->entries || !to->groups || !w->chunks ||
-	    (from->hints && !to->hints))
+	    (from->hints && !to->hints) ||
+	    (from->sketches && !to->sketches))
 		return diag_set(diag, -AKIN_E_nomem, "new generation");
 	return open_file(w, generation, diag);
 }
@@ -329,6 +335,7 @@ static void release(struct gc_writer *w)
 	mem_free(w->to.groups);
 	mem_free(w->to.bases);
 	mem_free(w->to.hints);
+	mem_free(w->to.sketches);
 	mem_free(w->chunks);
 	mem_free(w->raw);
 	mem_free(w->packed);

@@ -33,7 +33,9 @@ static size_t lane_bytes(const struct session *s)
 			 (s->verify ? matcher_chunk_bytes() : 0)) +
 	       2 * (s->buffer_bytes + WRITE_BEHIND_BYTES +
 		    NEARSET_MAX * sizeof(struct near_place) +
-		    super->container_chunks * sizeof(struct dir_entry));
+		    super->container_chunks *
+			    (sizeof(struct dir_entry) +
+			     sizeof(struct dir_sketch)));
 }
 
 /* What is left for a batch, headroom excluded; 0: it does not fit. */

@@ -78,11 +78,17 @@ void sample_directory(struct directory *out)
 		{ 1, CONTAINER_HEADER_BYTES + 4000, 3040, 3000, 2, 1, 0, 0 },
 	};
 	static u64 bases[] = { 0x100, 0x129 };
+	static struct dir_sketch sketches[] = {
+		{ { 0x11111111, 0x22222222, 0x33333333 } },
+		{ { 0, 0, 0 } },
+		{ { 0x44444444, 0x55555555, 0x66666666 } },
+	};
 
 	memset(out, 0, sizeof(*out));
 	out->container = SAMPLE_CONTAINER;
 	out->generation = 2;
 	out->kind = CONTAINER_DATA;
+	out->sketches = sketches;
 	out->nr_entries = ARRAY_SIZE(entries);
 	out->nr_groups = ARRAY_SIZE(groups);
 	out->nr_bases = ARRAY_SIZE(bases);

@@ -219,6 +219,8 @@ static void test_directory_fields(void **state)
 	assert_null(out.hints);
 	assert_int_equal(out.nr_bases, 2);
 	assert_memory_equal(out.bases, in.bases, 2 * sizeof(u64));
+	assert_memory_equal(out.sketches, in.sketches,
+			    3 * sizeof(*in.sketches));
 	assert_int_equal(out.generation, 2);
 	directory_release(&out);
 	buf_release(&b);
@@ -238,6 +240,7 @@ static void test_directory_rules(void **state)
 	struct directory d;
 	struct dir_entry e[3];
 	struct dir_group g[2];
+	struct dir_sketch sketches[3];
 	struct hint hints[3];
 	u64 bases[2];
 	u64 bad_hint[2] = { 5, 5 };
@@ -248,6 +251,8 @@ static void test_directory_rules(void **state)
 	memcpy(g, d.groups, sizeof(g)); \
 	memcpy(bases, d.bases, sizeof(bases)); \
 	memset(hints, 0, sizeof(hints)); \
+	memcpy(sketches, d.sketches, sizeof(sketches)); \
+	d.sketches = sketches; \
 	d.entries = e; \
 	d.groups = g; \
 	d.bases = bases; \
@@ -281,6 +286,8 @@ static void test_directory_rules(void **state)
 	REFUSED(bases[1] = bases[0], AKIN_E_bad_order);
 	REFUSED(bases[0] = 0, AKIN_E_bad_order);
 	REFUSED(bases[1] = SAMPLE_CONTAINER, AKIN_E_bad_order);
+	REFUSED(sketches[2].part[1] = 0, AKIN_E_bad_field);
+	REFUSED(d.kind = CONTAINER_METADATA, AKIN_E_bad_field);
 	REFUSED(d.hints = hints, AKIN_E_bad_field);
 	REFUSED((d.kind = CONTAINER_METADATA, d.hints = hints,
 		 hints[1].containers = bad_hint, hints[1].nr = 2),
@@ -290,6 +297,50 @@ static void test_directory_rules(void **state)
 		AKIN_E_bad_length);
 #undef REFUSED
 #undef FRESH
+}
+
+static void try_sketches(const struct buf *sound, size_t len, size_t at, u8 v,
+			 int code)
+{
+	struct buf b = { 0 };
+	struct directory d;
+
+	buf_put(&b, sound->data, sound->len);
+	b.data[at] = v;
+	/* The section, to its last byte but so many. */
+	put_le32(b.data + sound->len - FORMAT_CHECKSUM_BYTES - 25 - 4,
+		 (u32)(25 - len));
+	memmove(b.data + b.len - FORMAT_CHECKSUM_BYTES - len,
+		b.data + b.len - FORMAT_CHECKSUM_BYTES, FORMAT_CHECKSUM_BYTES);
+	b.len -= len;
+	format_case_find("directory")->seal(b.data, b.len);
+	assert_int_equal(directory_decode(b.data, b.len, &d), code);
+	directory_release(&d);
+	buf_release(&b);
+}
+
+/* The last section of the sample: a byte of bits, two sketches. */
+static void test_directory_sketches(void **state)
+{
+	struct buf b = { 0 };
+	size_t bits;
+
+	assert_int_equal(format_case_find("directory")->encode(&b), 0);
+	bits = b.len - FORMAT_CHECKSUM_BYTES - 25;
+	assert_int_equal(b.data[bits], 0x5);
+	try_sketches(&b, 0, bits, 0x5, 0);
+	try_sketches(&b, 0, bits, 0x7, -AKIN_E_bad_length);
+	try_sketches(&b, 0, bits, 0x1, -AKIN_E_bad_length);
+	try_sketches(&b, 0, bits, 0, -AKIN_E_bad_length);
+	try_sketches(&b, 0, bits, 0xd, -AKIN_E_bad_field);
+	try_sketches(&b, 1, bits, 0x5, -AKIN_E_bad_length);
+	try_sketches(&b, 12, bits, 0x5, -AKIN_E_bad_length);
+	try_sketches(&b, 12, bits, 0x2, 0);
+	try_sketches(&b, 24, bits, 0, -AKIN_E_bad_length);
+	try_sketches(&b, 25, bits, 0, -AKIN_E_bad_length);
+	memset(b.data + bits + 1, 0, 12);
+	try_sketches(&b, 0, bits, 0x5, -AKIN_E_bad_field);
+	buf_release(&b);
 }
 
 /* Empty, and metadata without a hint: both are there, as nothing. */
@@ -596,6 +647,7 @@ int main(void)
 		cmocka_unit_test(test_group_rules),
 		cmocka_unit_test(test_directory_fields),
 		cmocka_unit_test(test_directory_rules),
+		cmocka_unit_test(test_directory_sketches),
 		cmocka_unit_test(test_directory_of_nothing),
 		cmocka_unit_test(test_directory_is_small),
 		cmocka_unit_test(test_unknown_sections),

@@ -127,6 +127,17 @@ static void show_directory(struct inspect *in, u64 off,
 	print_end(in);
 }
 
+/* In the order of the bytes in the file. */
+static void print_sketch(struct inspect *in, const struct dir_sketch *s)
+{
+	u8 bytes[4 * DIR_SKETCH_PARTS];
+	u32 k;
+
+	for (k = 0; k < DIR_SKETCH_PARTS; k++)
+		put_le32(bytes + 4 * k, s->part[k]);
+	print_hex(in, "sketch", bytes, sizeof(bytes));
+}
+
 static void show_entries(struct inspect *in, const struct directory *d,
 			 const struct dir_group *g)
 {
@@ -144,6 +155,8 @@ static void show_entries(struct inspect *in, const struct directory *d,
 		if (d->hints)
 			print_numbers(in, "hint", d->hints[i].containers,
 				      d->hints[i].nr);
+		if (d->sketches)
+			print_sketch(in, &d->sketches[i]);
 		print_end(in);
 	}
 }
