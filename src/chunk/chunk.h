@@ -85,4 +85,16 @@ int chunker_cut(const struct chunker *c, struct chunk_scratch *s,
 		size_t max_lens, size_t *nr_ret, size_t *consumed_ret)
 	__must_check;
 
+/*
+ * Phase 1 alone, on any bytes: a hash of the CHUNK_WINDOW bytes up to each
+ * candidate position, in their order. Which positions are candidates, one in
+ * 256, is a matter of these bytes and the key, so that what two chunks have in
+ * common is sampled alike in both. The first CHUNK_SAMPLE_SKIP bytes have none.
+ * Writes at most @max (what comes behind is left out) and returns how many. Any
+ * method, though with fixed blocks it is all that the key is for.
+ */
+#define CHUNK_SAMPLE_SKIP 64
+size_t chunker_sample(const struct chunker *c, const u8 *data, size_t n,
+		      u64 *hashes_ret, size_t max);
+
 #endif

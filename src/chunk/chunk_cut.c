@@ -78,11 +78,10 @@ int chunker_new(const struct chunk_params *p, const u8 key[32],
 		return diag_set(d, -AKIN_E_nomem, "chunk tables");
 	memset(c, 0, sizeof(*c));
 	c->params = *p;
-	if (p->method == CHUNK_CDC) {
+	chunk_tables_init(&c->tables, key);
+	c->kernel = chunk_kernel_select(&c->tables);
+	if (p->method == CHUNK_CDC)
 		set_masks(c);
-		chunk_tables_init(&c->tables, key);
-		c->kernel = chunk_kernel_select(&c->tables);
-	}
 	*out = c;
 	return 0;
 }
@@ -94,7 +93,7 @@ void chunker_free(struct chunker *c)
 
 const char *chunker_kernel(const struct chunker *c)
 {
-	return c->kernel ? c->kernel->name : "fixed";
+	return c->params.method == CHUNK_CDC ? c->kernel->name : "fixed";
 }
 
 int chunk_scratch_new(size_t max_bytes, struct chunk_scratch **out,
@@ -260,4 +259,49 @@ int chunker_cut(const struct chunker *c, struct chunk_scratch *s,
 	*consumed_ret = fixed ? cut_fixed(c, n, final, lens, nr_ret) :
 		cut_cdc(c, s, data, n, final, lens, nr_ret);
 	return 0;
+}
+
+/* Candidates of a strip into hashes. */
+static size_t sample_bits(const struct chunker *c, const u8 *data,
+			  const u64 *bits, size_t nr_words, u64 *out,
+			  size_t max)
+{
+	size_t nr = 0, w;
+	u64 left;
+
+	for (w = 0; w < nr_words; w++) {
+		for (left = bits[w]; left && nr < max; left &= left - 1)
+			out[nr++] = window_hash(c->tables.hash_key, data +
+						w * CHUNK_WORD +
+						__builtin_ctzll(left));
+	}
+	return nr;
+}
+
+static_assert(CHUNK_SAMPLE_SKIP >= CHUNK_HISTORY,
+	      "a kernel reads no bytes in front of the data");
+
+size_t chunker_sample(const struct chunker *c, const u8 *data, size_t n,
+		      u64 *hashes_ret, size_t max)
+{
+	u8 tail[CHUNK_HISTORY + CHUNK_WORD];
+	u64 bits[CHUNK_STRIP_WORDS];
+	size_t at = CHUNK_SAMPLE_SKIP, nr = 0, words;
+
+	for (; at < n && n - at >= CHUNK_WORD && nr < max;
+	     at += words * CHUNK_WORD) {
+		words = min_u64((n - at) / CHUNK_WORD, CHUNK_STRIP_WORDS);
+		c->kernel->scan(&c->tables, data + at, words, bits);
+		nr += sample_bits(c, data + at, bits, words, hashes_ret + nr,
+				  max - nr);
+	}
+	if (at >= n || nr == max)
+		return nr;
+	/* The last word is not all there. */
+	memset(tail, 0, sizeof(tail));
+	memcpy(tail, data + at - CHUNK_HISTORY, CHUNK_HISTORY + n - at);
+	c->kernel->scan(&c->tables, tail + CHUNK_HISTORY, 1, bits);
+	bits[0] &= (1ull << (n - at)) - 1;
+	return nr + sample_bits(c, tail + CHUNK_HISTORY, bits, 1,
+				hashes_ret + nr, max - nr);
 }
