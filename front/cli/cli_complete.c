@@ -91,7 +91,7 @@ static void bash_reply(struct cli_str *out, const struct cli_option *o,
 }
 
 /* Values of options that stand as a word of their own. */
-static void bash_values(struct cli_str *out, unsigned mask, bool global)
+static void bash_values(struct cli_str *out, uint64_t mask, bool global)
 {
 	const struct cli_option *o;
 
@@ -108,7 +108,7 @@ static void bash_values(struct cli_str *out, unsigned mask, bool global)
 	}
 }
 
-static void bash_options(struct cli_str *out, unsigned mask, bool global)
+static void bash_options(struct cli_str *out, uint64_t mask, bool global)
 {
 	const struct cli_option *o;
 
@@ -222,7 +222,7 @@ static void zsh_spec(struct cli_str *out, const struct cli_option *o, char lette
 	cli_str_add(out, "'\n");
 }
 
-static void zsh_specs(struct cli_str *out, unsigned mask, bool global)
+static void zsh_specs(struct cli_str *out, uint64_t mask, bool global)
 {
 	const struct cli_option *o;
 

@@ -58,7 +58,7 @@ static void add_option(struct cli_str *out, const struct cli_option *o)
 	wrap(out, HELP_COLUMN, o->help);
 }
 
-static void add_options(struct cli_str *out, unsigned mask, bool global)
+static void add_options(struct cli_str *out, uint64_t mask, bool global)
 {
 	const struct cli_option *o;
 

@@ -114,7 +114,7 @@ static void add_option(struct cli_str *out, const struct cli_option *o)
 	cli_str_release(&title);
 }
 
-static void add_options(struct cli_str *out, unsigned mask, bool global)
+static void add_options(struct cli_str *out, uint64_t mask, bool global)
 {
 	const struct cli_option *o;
 

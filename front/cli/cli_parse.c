@@ -58,7 +58,7 @@ static int argument_of(const struct cli_option *o)
 
 /* What getopt is told, for the options of @mask. Codes are CODE_BASE + twice
  * the index, one more for the --no- form. */
-static void describe(struct parse *p, unsigned mask)
+static void describe(struct parse *p, uint64_t mask)
 {
 	size_t n = nr_options(), i, at = 0;
 	const struct cli_option *o;
@@ -94,7 +94,7 @@ static void describe(struct parse *p, unsigned mask)
 	}
 }
 
-static const struct cli_option *by_letter(unsigned mask, int letter)
+static const struct cli_option *by_letter(uint64_t mask, int letter)
 {
 	const struct cli_option *o;
 
@@ -214,7 +214,7 @@ static int bad_option(struct parse *p, char **argv, int code)
 	return unknown_option(p, optopt ? word : argv[optind - 1]);
 }
 
-static int take_option(struct parse *p, char **argv, unsigned mask, int code)
+static int take_option(struct parse *p, char **argv, uint64_t mask, int code)
 {
 	const struct cli_option *o;
 	size_t i;
@@ -259,7 +259,7 @@ static int scan_front(struct parse *p, int argc, char **argv, int *at_ret)
 
 static int scan_command(struct parse *p, int argc, char **argv)
 {
-	unsigned mask = CLI_BIT(p->args->command);
+	uint64_t mask = CLI_BIT(p->args->command);
 	int code, err;
 
 	describe(p, mask);

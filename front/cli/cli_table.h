@@ -90,7 +90,7 @@ enum cli_complete {
 	CLI_COMPLETE_CAPACITY,
 };
 
-#define CLI_BIT(command) (1u << (command))
+#define CLI_BIT(command) (UINT64_C(1) << (command))
 #define CLI_ALL (CLI_BIT(CLI_NR_COMMANDS) - 1)
 
 struct cli_option {
@@ -98,7 +98,7 @@ struct cli_option {
 	char letter;		/* or 0 */
 	enum cli_kind kind;
 	const char *arg;	/* name of the value in help; NULL: none */
-	unsigned commands;	/* CLI_BIT of each that has it */
+	uint64_t commands;	/* CLI_BIT of each that has it */
 	size_t offset;		/* in struct cli_args */
 	const char *help;	/* one sentence, lower case, no full stop */
 	const char *choices;	/* "a|b|c" */
