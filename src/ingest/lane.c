@@ -8,6 +8,8 @@
 
 /* More do not make a session faster; each leaves a container half full. */
 #define MAX_LANES 16
+/* For counting; what is beyond is not worth saying. */
+#define MAX_STREAMS 1024
 /* Gathered and not yet written, of one open container. */
 #define WRITE_BEHIND_BYTES (512 * KiB)
 /* A stream's recipe under construction, operations, stack; its cursor. */
@@ -52,16 +54,42 @@ static size_t share(const struct session *s, u32 nr_streams, u32 nr_batches,
 	return (set->memory - taken) / nr_batches;
 }
 
-int lane_set_init(struct session *s, size_t memory, struct akin_diag *diag)
+static void choose_size(struct session *s, size_t memory)
 {
 	struct lane_set *set = &s->lanes;
 	size_t fit;
 
-	pthread_mutex_init(&set->lock, NULL);
-	pthread_cond_init(&set->left, NULL);
 	set->memory = memory ? memory : SIZE_MAX / 4;
 	fit = set->memory / 2 / lane_bytes(s);
 	set->max_lanes = (u32)max_u64(1, min_u64(fit, MAX_LANES));
+}
+
+static bool has_room(const struct session *s, u32 nr_streams, u32 nr_batches)
+{
+	return share(s, nr_streams, nr_batches, s->lanes.max_lanes) >=
+	       BATCH_BYTES_MIN;
+}
+
+u32 session_max_streams(struct depot *d, size_t memory, u8 verify)
+{
+	struct session s = { .depot = d, .verify = verify };
+	u32 nr = 1;
+
+	s.buffer_bytes = codec_bound(session_max_group(&s));
+	choose_size(&s, memory);
+	while (nr < MAX_STREAMS &&
+	       has_room(&s, nr + 1, nr + STREAM_BATCHES_THREADED))
+		nr++;
+	return nr;
+}
+
+int lane_set_init(struct session *s, size_t memory, struct akin_diag *diag)
+{
+	struct lane_set *set = &s->lanes;
+
+	pthread_mutex_init(&set->lock, NULL);
+	pthread_cond_init(&set->left, NULL);
+	choose_size(s, memory);
 	set->lanes = mem_calloc(set->max_lanes, sizeof(*set->lanes));
 	if (!set->lanes)
 		return diag_set(diag, -AKIN_E_nomem, "session");
@@ -153,8 +181,7 @@ int lane_join(struct session *s, u32 nr_batches, struct lane **out,
 
 	pthread_mutex_lock(&set->lock);
 	while (set->nr_streams > 0 &&
-	       share(s, set->nr_streams + 1, set->nr_batches + nr_batches,
-		     set->max_lanes) < BATCH_BYTES_MIN)
+	       !has_room(s, set->nr_streams + 1, set->nr_batches + nr_batches))
 		pthread_cond_wait(&set->left, &set->lock);
 	err = choose_locked(s, out, diag);
 	if (!err) {

@@ -27,6 +27,10 @@
 #define BATCH_BYTES (512 * KiB)
 #define BATCH_BYTES_MIN (64 * KiB)
 
+/* A stream with a thread of its own: one being filled, one waiting, one being
+ * processed. */
+#define STREAM_BATCHES_THREADED 3
+
 struct matcher;
 
 struct lane {

@@ -28,6 +28,7 @@ struct refgate {
 	u32 until_trial;
 	bool returning;		/* from a rest: one trial decides */
 	u64 plain_raw, plain_len;	/* what was compressed without */
+	struct refgate_tally tally;
 };
 
 struct refgate *refgate_new(void)
@@ -190,4 +191,21 @@ u32 refgate_plain_estimate(struct refgate *rg, u32 raw_len)
 	len = estimate_locked(rg, raw_len);
 	pthread_mutex_unlock(&rg->lock);
 	return len;
+}
+
+void refgate_count(struct refgate *rg, u32 raw_len, u64 plain_len,
+		   u32 stored_len)
+{
+	pthread_mutex_lock(&rg->lock);
+	rg->tally.raw_bytes += raw_len;
+	rg->tally.plain_bytes += plain_len;
+	rg->tally.stored_bytes += stored_len;
+	pthread_mutex_unlock(&rg->lock);
+}
+
+void refgate_get_tally(struct refgate *rg, struct refgate_tally *out)
+{
+	pthread_mutex_lock(&rg->lock);
+	*out = rg->tally;
+	pthread_mutex_unlock(&rg->lock);
 }

@@ -60,4 +60,14 @@ void refgate_lost(struct refgate *rg);
 /* What @raw_len bytes of this stream take without references. */
 u32 refgate_plain_estimate(struct refgate *rg, u32 raw_len);
 
+/* What became of all groups so far, referring or not. */
+struct refgate_tally {
+	u64 raw_bytes;
+	u64 plain_bytes;	/* without references; estimated in part */
+	u64 stored_bytes;
+};
+void refgate_count(struct refgate *rg, u32 raw_len, u64 plain_len,
+		   u32 stored_len);
+void refgate_get_tally(struct refgate *rg, struct refgate_tally *out);
+
 #endif

@@ -102,6 +102,13 @@ void session_put_buffer(struct session *s, u8 *raw);
 /* Raw bytes of the largest group: what a buffer has room for. */
 u32 session_max_group(const struct session *s);
 
+/*
+ * How many streams can be open at once in a session of @memory bytes that
+ * compares as @verify says, if the first one is threaded and the others are
+ * not: ingest_stream_open would wait with one more. At least 1.
+ */
+u32 session_max_streams(struct depot *d, size_t memory, u8 verify);
+
 /* (streams) For a dry run: would this chunk be new? Asked once, it would not
  * the next time (see dryset.h). */
 int session_pretend(struct session *s, const struct fp *fp, bool *new_ret,

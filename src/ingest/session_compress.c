@@ -153,10 +153,11 @@ static void count(const struct attempt *a)
 	u64 plain = a->plain_len, saved;
 
 	counters_add(s->depot->counters, groups_new, 1);
-	if (!g->nr_refs)
-		return;
 	if (!plain)
 		plain = refgate_plain_estimate(j->gate, g->raw_len);
+	refgate_count(j->gate, g->raw_len, plain, g->stored_len);
+	if (!g->nr_refs)
+		return;
 	saved = plain > g->stored_len ? plain - g->stored_len : 0;
 	counters_add(s->depot->counters, groups_referring, 1);
 	counters_add(s->depot->counters, bytes_referring, g->raw_len);

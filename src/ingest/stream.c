@@ -6,9 +6,6 @@
 #include "base/mem.h"
 #include "ingest/stream_internal.h"
 
-/* One being filled, one waiting, one being processed. */
-#define THREADED_BATCHES 3
-
 static void batch_free(struct batch *b)
 {
 	if (!b)
@@ -200,7 +197,7 @@ int ingest_stream_open(struct session *s, const struct ingest_options *opt,
 	st->depot = session_depot(s);
 	st->opt = *opt;
 	st->headroom = lane_headroom(s);
-	st->nr_batches = opt->threaded ? THREADED_BATCHES : 1;
+	st->nr_batches = opt->threaded ? STREAM_BATCHES_THREADED : 1;
 	st->ready_tail = &st->ready;
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_cond_init(&st->changed, NULL);
@@ -450,6 +447,20 @@ void ingest_get_counts(struct ingest_stream *st, struct ingest_counts *out)
 	pthread_mutex_lock(&st->lock);
 	*out = st->counts;
 	pthread_mutex_unlock(&st->lock);
+}
+
+void ingest_get_object_counts(struct ingest_stream *st,
+			      struct ingest_counts *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->bytes_new = st->tally.bytes_new - st->before.bytes_new;
+	out->chunks = st->tally.chunks - st->before.chunks;
+	out->chunks_new = st->tally.chunks_new - st->before.chunks_new;
+}
+
+void ingest_get_tally(struct ingest_stream *st, struct refgate_tally *out)
+{
+	refgate_get_tally(st->lane->data_packer.gate, out);
 }
 
 void ingest_get_follow_stats(struct ingest_stream *st,

@@ -82,6 +82,12 @@ int ingest_store_piece(void *st, const struct buf *bytes,
 		       const struct hint *hint, struct fp *fp_ret,
 		       u64 *container_ret, struct akin_diag *diag);
 void ingest_get_counts(struct ingest_stream *st, struct ingest_counts *out);
+/* For object_done: what was new in the object that has ended. Bytes are the
+ * content's; bytes_data is not known. */
+void ingest_get_object_counts(struct ingest_stream *st,
+			      struct ingest_counts *out);
+/* What compression has made of the data of the stream's lane, so far. */
+void ingest_get_tally(struct ingest_stream *st, struct refgate_tally *out);
 /* Of a stream that is drained. */
 void ingest_get_follow_stats(struct ingest_stream *st,
 			     struct follow_stats *out);

@@ -82,7 +82,7 @@ struct ingest_stream {
 	struct recipe_builder recipe;
 	struct follow *follow;
 	u64 leaf_off;		/* of the object: bytes in finished leaves */
-	u64 new_before;		/* tally.bytes_new when it began */
+	struct ingest_counts before;	/* the tally when it began */
 	struct hintset hint;
 	struct ingest_counts tally;
 	struct ingest_counts told;	/* to the pool's counters */

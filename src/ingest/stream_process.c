@@ -132,7 +132,7 @@ static int close_large(struct ingest_stream *st, const struct content *ct,
 		       struct akin_diag *diag)
 {
 	u64 container = st->depot->super.container_bytes;
-	u64 bytes_new = st->tally.bytes_new - st->new_before;
+	u64 bytes_new = st->tally.bytes_new - st->before.bytes_new;
 	int err;
 
 	if (ct->bytes < LARGE_OBJECT * container || st->opt.dry_run ||
@@ -172,7 +172,7 @@ static int emit_op(struct ingest_stream *st, const struct batch *b,
 	switch (op->type) {
 	case OP_BEGIN:
 		st->leaf_off = 0;
-		st->new_before = st->tally.bytes_new;
+		st->before = st->tally;
 		follow_begin(st->follow, op->token);
 		return 0;
 	case OP_DATA:
