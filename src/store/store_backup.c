@@ -332,7 +332,11 @@ static int on_mark(void *ctx, int what, void *token, struct akin_diag *diag)
 
 static void on_drop(void *ctx, int what, void *token)
 {
-	backup_token_free(token);
+	struct backup *b = ctx;
+
+	/* Marks have numbers. */
+	if (what || !b->object_done)
+		backup_token_free(token);
 }
 
 static void say_waiting(void *ctx, const char *text)
@@ -376,14 +380,22 @@ static void settle_index(struct backup *b)
 		ignore_result(store_mend_index(b->p, say_waiting, b, NULL));
 }
 
+int backup_open_stream(struct backup *b, bool threaded,
+		       struct ingest_stream **out, struct akin_diag *diag)
+{
+	struct ingest_options iopt = { .threaded = threaded,
+				       .dry_run = b->opt->dry_run,
+				       .object_done = b->object_done ?
+					       b->object_done : on_object,
+				       .mark = on_mark, .drop = on_drop,
+				       .ctx = b };
+
+	return ingest_stream_open(b->session, &iopt, out, diag);
+}
+
 static int open_parts(struct backup *b, const struct session_options *sopt,
 		      struct akin_diag *diag)
 {
-	struct ingest_options iopt = { .threaded = true,
-				       .dry_run = b->opt->dry_run,
-				       .object_done = on_object,
-				       .mark = on_mark, .drop = on_drop,
-				       .ctx = b };
 	int err;
 
 	err = session_begin(&b->p->depot, b->p->catalog, sopt, &b->session,
@@ -393,7 +405,7 @@ static int open_parts(struct backup *b, const struct session_options *sopt,
 	b->p->reserve_session = session_number(b->session);
 	err = tidy_index(b, diag);
 	if (!err)
-		err = ingest_stream_open(b->session, &iopt, &b->stream, diag);
+		err = backup_open_stream(b, true, &b->stream, diag);
 	if (!err)
 		err = tree_builder_new(ingest_store_piece, b->stream,
 				       &b->tree, diag);
@@ -440,7 +452,6 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	u32 nr_reaped;
 	int err;
 
-	memset(b, 0, sizeof(*b));
 	b->p = p;
 	b->opt = opt;
 	b->start_ns = clock_ns();
@@ -502,6 +513,16 @@ static void fill_counts(struct backup *b, const struct ingest_counts *c)
 		b->snap.flags |= SNAPSHOT_PARTIAL;
 }
 
+static void add_counts(struct ingest_counts *to,
+		       const struct ingest_counts *more)
+{
+	to->bytes += more->bytes;
+	to->bytes_data += more->bytes_data;
+	to->bytes_new += more->bytes_new;
+	to->chunks += more->chunks;
+	to->chunks_new += more->chunks_new;
+}
+
 static int commit(struct backup *b, struct ingest_counts *counts,
 		  struct akin_diag *diag)
 {
@@ -511,6 +532,7 @@ static int commit(struct backup *b, struct ingest_counts *counts,
 	if (!err)
 		err = ingest_drain(b->stream, diag);
 	ingest_get_counts(b->stream, counts);
+	add_counts(counts, &b->more);
 	err2 = ingest_stream_close(b->stream, diag);
 	b->stream = NULL;
 	if (!err)

@@ -49,8 +49,18 @@ struct backup {
 	pthread_t progress_thread;
 	bool have_progress;
 	bool index_given_up;	/* it is damaged, and could not be rebuilt */
+	/*
+	 * For objects that are not nodes of a walk (store_txn.h): set before
+	 * the beginning, instead of filling the tree; @ctx is the backup. Their
+	 * tokens are not freed.
+	 */
+	int (*object_done)(void *ctx, void *token, const struct content *ct,
+			   const struct hint *hint, struct akin_diag *diag);
+	/* Of streams besides @stream, when they have been closed. */
+	struct ingest_counts more;
 };
 
+/* @b: zeros, but for object_done. */
 int backup_begin(struct backup *b, struct akin_pool *p,
 		 const struct akin_backup_options *opt,
 		 const char *const *paths, u32 nr_paths,
@@ -58,6 +68,11 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 /* Commit, or end without a snapshot if @err; releases everything. */
 int backup_finish(struct backup *b, int err, struct akin_backup_result *out,
 		  struct akin_diag *diag) __must_check;
+
+/* A stream with the backup's callbacks. */
+int backup_open_stream(struct backup *b, bool threaded,
+		       struct ingest_stream **out, struct akin_diag *diag)
+	__must_check;
 
 struct backup_token *backup_token_new(struct akin_diag *diag);
 void backup_token_free(struct backup_token *t);

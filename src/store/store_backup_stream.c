@@ -115,7 +115,7 @@ int akin_backup_stream(struct akin_pool *p,
 		       struct akin_diag *diag)
 {
 	const char *paths[1] = { name };
-	struct backup b;
+	struct backup b = { 0 };
 	int err;
 
 	if (!*name || strlen(name) > NODE_NAME_MAX || strchr(name, '/') ||

@@ -261,7 +261,7 @@ int akin_backup_tree(struct akin_pool *p,
 {
 	struct walk w = { 0 };
 	const char **paths;
-	struct backup b;
+	struct backup b = { 0 };
 	u32 i;
 	int err;
 
