@@ -16,6 +16,8 @@
 #define SNAPSHOT_STRING_MAX 65535
 
 #define SNAPSHOT_PARTIAL 0x1	/* some source could not be read */
+#define SNAPSHOT_OBJECTS 0x2	/* what a program gave, not files it read;
+				 * paths are spaces, or a stream's name */
 
 struct snapshot_counts {
 	u64 files, dirs, others;

@@ -124,6 +124,7 @@ int akin_backup_stream(struct akin_pool *p,
 				"1 to %d bytes without '/'", name,
 				NODE_NAME_MAX);
 	err = backup_begin(&b, p, opt, paths, 1, diag);
+	b.snap.flags |= SNAPSHOT_OBJECTS;
 	if (!err)
 		err = feed(&b, name, read, finish, read_ctx, diag);
 	return backup_finish(&b, err, out, diag);
