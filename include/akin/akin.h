@@ -11,6 +11,7 @@
 #include "akin/pool.h"
 #include "akin/restore.h"
 #include "akin/retention.h"
+#include "akin/session.h"
 #include "akin/snapshot.h"
 
 #endif

@@ -123,6 +123,7 @@ size_t store_reading_memory(const struct store_budget *b);
  * of that for decoded groups too unless it @compares chunks: else writing
  * decodes little.
  */
+size_t store_stream_memory(const struct store_budget *b, bool compares);
 size_t store_take_stream_memory(struct akin_pool *p, bool compares);
 void store_return_stream_memory(struct akin_pool *p);
 
@@ -184,6 +185,14 @@ bool store_snapshot_matches(const struct snapshot *s,
 			    const struct catalog_status *st,
 			    const struct akin_snapshot_filter *f);
 void store_hex(const u8 *bytes, size_t n, char *out);
+/* store_session.c: akin_session_open() on @pool, which is taken if it succeeds;
+ * NULL: on the one that @opt names. */
+struct akin_session;
+struct akin_session_options;
+int store_session_on(struct akin_pool *pool,
+		     const struct akin_session_options *opt,
+		     struct akin_session **out, struct akin_diag *diag)
+	__must_check;
 /* In hex; "" if it is all zeros, which stands for none. */
 void store_id_export(const u8 id[SNAPSHOT_ID_BYTES], char *out);
 /* Newest snapshot of the same host and paths; absent is -AKIN_E_absent. */
@@ -199,6 +208,11 @@ struct node;
 int store_lookup(struct akin_pool *p, const struct snapshot *s,
 		 const char *path, struct node *out, struct hint *hint,
 		 struct akin_diag *diag) __must_check;
+/* The same on a thread of its own. */
+int store_lookup_with(struct akin_pool *p, struct decoder *dec,
+		      const struct snapshot *s, const char *path,
+		      struct node *out, struct hint *hint,
+		      struct akin_diag *diag) __must_check;
 /* A node that owns its memory (node_release). */
 int store_clone_node(const struct node *n, struct node *out,
 		     struct akin_diag *diag) __must_check;

@@ -56,11 +56,13 @@ struct backup {
 	 */
 	int (*object_done)(void *ctx, void *token, const struct content *ct,
 			   const struct hint *hint, struct akin_diag *diag);
+	/* Likewise: memory that streams shall not have. */
+	size_t set_aside;
 	/* Of streams besides @stream, when they have been closed. */
 	struct ingest_counts more;
 };
 
-/* @b: zeros, but for object_done. */
+/* @b: zeros, but for object_done and set_aside. */
 int backup_begin(struct backup *b, struct akin_pool *p,
 		 const struct akin_backup_options *opt,
 		 const char *const *paths, u32 nr_paths,

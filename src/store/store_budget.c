@@ -46,12 +46,22 @@ size_t store_reading_memory(const struct store_budget *b)
 	return b->groups + b->streams / 2;
 }
 
+/* Of decoded groups, while a session writes. */
+static size_t writing_groups(const struct store_budget *b, bool compares)
+{
+	return compares ? b->groups : b->groups / 4;
+}
+
+size_t store_stream_memory(const struct store_budget *b, bool compares)
+{
+	return b->streams + b->groups - writing_groups(b, compares);
+}
+
 size_t store_take_stream_memory(struct akin_pool *p, bool compares)
 {
-	size_t keep = compares ? p->budget.groups : p->budget.groups / 4;
-
-	groupcache_set_budget(p->depot.groups, keep);
-	return p->budget.streams + p->budget.groups - keep;
+	groupcache_set_budget(p->depot.groups,
+			      writing_groups(&p->budget, compares));
+	return store_stream_memory(&p->budget, compares);
 }
 
 void store_return_stream_memory(struct akin_pool *p)

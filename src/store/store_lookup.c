@@ -54,8 +54,9 @@ static void root_node(const struct snapshot *s, struct node *out)
 }
 
 /* Name [name, name + len) in the directory @dir. */
-static int step(struct akin_pool *p, struct node *dir, struct hint *hint,
-		const char *name, size_t len, struct akin_diag *diag)
+static int step(struct akin_pool *p, struct decoder *dec, struct node *dir,
+		struct hint *hint, const char *name, size_t len,
+		struct akin_diag *diag)
 {
 	const struct hint *child_hint;
 	const struct node *n;
@@ -63,8 +64,7 @@ static int step(struct akin_pool *p, struct node *dir, struct hint *hint,
 	struct node found;
 	int more, err;
 
-	err = tree_reader_open(&p->depot, &p->dec, &dir->content, hint, &r,
-			       diag);
+	err = tree_reader_open(&p->depot, dec, &dir->content, hint, &r, diag);
 	if (err)
 		return err;
 	for (;;) {
@@ -89,6 +89,14 @@ int store_lookup(struct akin_pool *p, const struct snapshot *s,
 		 const char *path, struct node *out, struct hint *hint,
 		 struct akin_diag *diag)
 {
+	return store_lookup_with(p, &p->dec, s, path, out, hint, diag);
+}
+
+int store_lookup_with(struct akin_pool *p, struct decoder *dec,
+		      const struct snapshot *s, const char *path,
+		      struct node *out, struct hint *hint,
+		      struct akin_diag *diag)
+{
 	const char *at = path ? path : "";
 	size_t len;
 	int err;
@@ -104,7 +112,7 @@ int store_lookup(struct akin_pool *p, const struct snapshot *s,
 		if (out->type != NODE_DIR)
 			err = -AKIN_E_path_unknown;
 		else
-			err = step(p, out, hint, at, len, diag);
+			err = step(p, dec, out, hint, at, len, diag);
 		at += len;
 	}
 	node_release(out);

@@ -1,0 +1,892 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions: what is committed comes back, what is not is nowhere, calls in any
+ * other order change nothing, and threads do not mind each other.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "testlib.h"
+
+#include "base/mem.h"
+#include "simpool.h"
+#include "store/store.h"
+
+static int setup(void **state)
+{
+	struct simpool *sp = calloc(1, sizeof(*sp));
+	struct akin_diag d = { 0 };
+
+	assert_int_equal(simpool_init(sp, &d), 0);
+	*state = sp;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct simpool *sp = *state;
+
+	simpool_free(sp);
+	free(sp);
+	return 0;
+}
+
+static int try_open(struct simpool *sp, struct akin_session **out,
+		    struct akin_diag *diag)
+{
+	struct akin_session_options opt = { .version = AKIN_SESSION_VERSION,
+					    .host = "h", .program = "test" };
+	struct akin_pool *p;
+	int err;
+
+	err = simpool_open(sp, false, &p, diag);
+	if (err)
+		return err;
+	err = store_session_on(p, &opt, out, diag);
+	if (err)
+		akin_pool_close(p);
+	return err;
+}
+
+static struct akin_session *open_session(struct simpool *sp)
+{
+	struct akin_diag d = { 0 };
+	struct akin_session *s;
+
+	if (try_open(sp, &s, &d))
+		fail_msg("%s", d.text);
+	return s;
+}
+
+static struct akin_object_name name_of(const char *space, const char *path,
+				       const char *name)
+{
+	struct akin_object_name n = { space, path, name, AKIN_OBJECT_FILE };
+
+	return n;
+}
+
+static void begin(struct akin_session *s)
+{
+	struct akin_diag d = { 0 };
+
+	if (akin_txn_begin(s, NULL, &d))
+		fail_msg("%s", d.text);
+}
+
+static u64 commit(struct akin_session *s)
+{
+	struct akin_txn_result r;
+	struct akin_diag d = { 0 };
+
+	if (akin_txn_end(s, AKIN_VOTE_COMMIT, &r, &d) || r.reason)
+		fail_msg("reason %d: %s", r.reason, d.text);
+	assert_true(r.transaction > 0);
+	assert_int_equal(strlen(r.id), 32);
+	return r.transaction;
+}
+
+static int put(struct akin_session *s, const char *space, const char *path,
+	       const char *name, const void *data, size_t n,
+	       struct akin_object_stats *stats, struct akin_diag *d)
+{
+	struct akin_object_name on = name_of(space, path, name);
+	struct akin_object obj;
+	int err;
+
+	err = akin_object_begin(s, &on, NULL, &obj, d);
+	if (!err && n)
+		err = akin_object_send(s, obj, data, n, d);
+	if (!err)
+		err = akin_object_end(s, obj, stats, d);
+	return err;
+}
+
+static void must_put(struct akin_session *s, const char *space,
+		     const char *path, const char *name, const void *data,
+		     size_t n)
+{
+	struct akin_diag d = { 0 };
+
+	if (put(s, space, path, name, data, n, NULL, &d))
+		fail_msg("%s", d.text);
+}
+
+static u8 *make(u64 seed, size_t n)
+{
+	u8 *p = malloc(n + 1);
+	struct rng r = { seed };
+
+	rng_fill(&r, p, n);
+	return p;
+}
+
+/* Is that the object, whole and in every range that is tried? */
+static void expect(struct akin_session *s, u64 txn, const char *space,
+		   const char *path, const char *name, const u8 *want, size_t n)
+{
+	struct akin_object_name on = name_of(space, path, name);
+	struct rng rng = { n + txn };
+	struct akin_diag d = { 0 };
+	struct akin_reader *r;
+	u8 *got = malloc(n + 16);
+	size_t len, done, off;
+	int i;
+
+	if (akin_object_open(s, txn, &on, &r, &d))
+		fail_msg("%s", d.text);
+	assert_int_equal(akin_reader_size(r), n);
+	assert_int_equal(akin_reader_read(r, 0, got, n + 16, &done, &d), 0);
+	assert_int_equal(done, n);
+	assert_memory_equal(got, want, n);
+	for (i = 0; i < 8; i++) {
+		off = rng_below(&rng, n + 2);
+		len = rng_below(&rng, n + 2);
+		if (akin_reader_read(r, off, got, len, &done, &d))
+			fail_msg("%s", d.text);
+		assert_int_equal(done, off >= n ? 0 : min_u64(len, n - off));
+		if (done)
+			assert_memory_equal(got, want + off, done);
+	}
+	akin_object_close(r);
+	free(got);
+}
+
+struct listing {
+	char text[2000];
+	u32 nr;
+	u64 size;
+};
+
+static int list_one(void *ctx, const struct akin_object_info *i)
+{
+	struct listing *l = ctx;
+	size_t at = strlen(l->text);
+	u32 k;
+
+	snprintf(l->text + at, sizeof(l->text) - at, "%s|%s|%s|%d|%llu",
+		 i->name.space, i->name.path, i->name.name, i->name.type,
+		 (unsigned long long)i->size);
+	for (k = 0; k < i->nr_attributes; k++) {
+		at = strlen(l->text);
+		snprintf(l->text + at, sizeof(l->text) - at, "|%s=%.*s",
+			 i->attributes[k].name, (int)i->attributes[k].len,
+			 (const char *)i->attributes[k].value);
+	}
+	at = strlen(l->text);
+	snprintf(l->text + at, sizeof(l->text) - at, "\n");
+	l->nr++;
+	l->size += i->size;
+	return 0;
+}
+
+static struct listing list(struct akin_session *s,
+			   const struct akin_object_query *q)
+{
+	static const struct akin_object_query all;
+	struct listing l = { .text = "" };
+	struct akin_diag d = { 0 };
+
+	if (akin_object_query(s, q ? q : &all, list_one, &l, &d))
+		fail_msg("%s", d.text);
+	return l;
+}
+
+static void test_round_trip(void **state)
+{
+	static const struct akin_attribute attributes[] = {
+		{ "z", "last", 4 }, { "a", "first", 5 },
+	};
+	struct akin_object_options opt = { .attributes = attributes,
+					   .nr_attributes = 2,
+					   .mtime_sec = -5 };
+	struct akin_object_name on = name_of("/db/", "t//2", "rows");
+	struct akin_object_name dir = { "db", NULL, "t",
+					AKIN_OBJECT_DIRECTORY };
+	struct akin_object_query q = { .space = "db", .path = "t/2" };
+	struct akin_session *s = open_session(*state);
+	struct akin_diag d = { 0 };
+	struct akin_object_stats st;
+	struct akin_object obj, other;
+	u8 *a = make(1, 300000);
+	struct akin_txn_result r;
+	void *room;
+	size_t n;
+
+	begin(s);
+	assert_int_equal(akin_object_begin(s, &on, &opt, &obj, &d), 0);
+	assert_int_equal(akin_object_begin(s, &dir, &opt, &other, &d), 0);
+	assert_int_equal(akin_object_send(s, obj, a, 100000, &d), 0);
+	assert_int_equal(akin_object_end(s, other, &st, &d), 0);
+	assert_int_equal(st.bytes, 0);
+	assert_int_equal(akin_object_room(s, obj, &room, &n, &d), 0);
+	n = n < 5 ? n : 5;
+	memcpy(room, a + 100000, n);
+	assert_int_equal(akin_object_filled(s, obj, n, &d), 0);
+	assert_int_equal(akin_object_send(s, obj, a + 100000 + n,
+					  200000 - n, &d), 0);
+	assert_int_equal(akin_object_end(s, obj, &st, &d), 0);
+	assert_int_equal(st.bytes, 300000);
+	assert_int_equal(st.bytes_new, 300000);
+	assert_int_equal(st.chunks, st.chunks_new);
+	/* Random bytes do not shrink. */
+	assert_in_range(st.bytes_stored, 300000, 310000);
+	assert_in_range(st.bytes_plain, 300000, 310000);
+	assert_int_equal(put(s, "db", "", "copy", a, 300000, &st, &d), 0);
+	assert_int_equal(st.bytes, 300000);
+	assert_int_equal(st.bytes_new, 0);
+	assert_int_equal(st.bytes_stored, 0);
+	must_put(s, "db", "", "empty", "", 0);
+	must_put(s, "db", "t", "small", "abc", 3);
+	/* Nothing is there before the commit. */
+	assert_int_equal(list(s, NULL).nr, 0);
+	assert_int_equal(akin_txn_end(s, AKIN_VOTE_COMMIT, &r, &d), 0);
+	assert_int_equal(r.reason, AKIN_TXN_COMMITTED);
+	assert_int_equal(r.objects, 5);
+	assert_int_equal(r.bytes, 600003);
+	assert_int_equal(r.bytes_new, 300000);
+	assert_in_range(r.bytes_stored, 300000, 330000);
+	assert_string_equal(list(s, NULL).text,
+			    "db||copy|1|300000\n"
+			    "db||empty|1|0\n"
+			    "db||t|2|0|a=first|z=last\n"
+			    "db|t/2|rows|1|300000|a=first|z=last\n"
+			    "db|t|small|1|3\n");
+	assert_string_equal(list(s, &q).text,
+			    "db|t/2|rows|1|300000|a=first|z=last\n");
+	expect(s, r.transaction, "db", "t/2", "rows", a, 300000);
+	akin_session_close(s);
+	s = open_session(*state);
+	expect(s, 0, "db", "/t/2/", "rows", a, 300000);
+	expect(s, 0, "db", "", "copy", a, 300000);
+	expect(s, 0, "db", "t", "small", (const u8 *)"abc", 3);
+	expect(s, 0, "db", "", "empty", (const u8 *)"", 0);
+	akin_session_close(s);
+	free(a);
+}
+
+static void test_holes(void **state)
+{
+	struct akin_object_name on = name_of("s", "", "sparse");
+	struct akin_session *s = open_session(*state);
+	struct akin_object obj;
+	struct akin_diag d = { 0 };
+	u8 *a = make(2, 50000), *want = calloc(1, 150000);
+	u64 txn;
+
+	memcpy(want, a, 20000);
+	memcpy(want + 120000, a + 20000, 30000);
+	begin(s);
+	assert_int_equal(akin_object_begin(s, &on, NULL, &obj, &d), 0);
+	assert_int_equal(akin_object_send(s, obj, a, 20000, &d), 0);
+	assert_int_equal(akin_object_hole(s, obj, 100000, &d), 0);
+	assert_int_equal(akin_object_send(s, obj, a + 20000, 30000, &d), 0);
+	assert_int_equal(akin_object_end(s, obj, NULL, &d), 0);
+	txn = commit(s);
+	expect(s, txn, "s", "", "sparse", want, 150000);
+	akin_session_close(s);
+	free(a);
+	free(want);
+}
+
+static void test_versions(void **state)
+{
+	struct akin_object_query newest = { .newest = true };
+	struct akin_object_query by_name = { .name = "[ab]" };
+	struct akin_session *s = open_session(*state);
+	struct akin_object_stats st;
+	struct akin_diag d = { 0 };
+	u8 *a = make(3, 200000);
+	u64 one, two;
+
+	begin(s);
+	must_put(s, "s", "", "a", a, 200000);
+	must_put(s, "s", "", "c", a, 10);
+	one = commit(s);
+	begin(s);
+	a[100000] ^= 1;
+	assert_int_equal(put(s, "s", "", "a", a, 200000, &st, &d), 0);
+	/* One chunk of 1 KiB on average has changed. */
+	assert_in_range(st.bytes_new, 1, 20000);
+	must_put(s, "other", "", "b", a, 10);
+	two = commit(s);
+	assert_true(two > one);
+	expect(s, two, "s", "", "a", a, 200000);
+	expect(s, 0, "s", "", "a", a, 200000);
+	/* The newest transaction has it not, but an older one. */
+	expect(s, 0, "s", "", "c", a, 10);
+	a[100000] ^= 1;
+	expect(s, one, "s", "", "a", a, 200000);
+	assert_string_equal(list(s, NULL).text,
+			    "s||a|1|200000\ns||c|1|10\n"
+			    "other||b|1|10\ns||a|1|200000\n");
+	assert_string_equal(list(s, &newest).text,
+			    "other||b|1|10\ns||a|1|200000\n");
+	assert_string_equal(list(s, &by_name).text,
+			    "s||a|1|200000\nother||b|1|10\ns||a|1|200000\n");
+	akin_session_close(s);
+	free(a);
+}
+
+#define REFUSED(call, error) assert_int_equal(call, -AKIN_E_##error)
+
+static void test_wrong_order(void **state)
+{
+	struct akin_object_name on = name_of("s", "", "a");
+	struct akin_object_name other = name_of("s", "", "b");
+	struct akin_object_name dir = { "s", "", "d", AKIN_OBJECT_DIRECTORY };
+	struct akin_session *s = open_session(*state);
+	struct akin_object obj = { 0 }, gone, dobj;
+	struct akin_txn_result r;
+	void *room;
+	size_t n;
+
+	REFUSED(akin_txn_end(s, AKIN_VOTE_COMMIT, &r, NULL), sequence);
+	REFUSED(akin_txn_end(s, AKIN_VOTE_ABORT, &r, NULL), sequence);
+	REFUSED(akin_object_begin(s, &on, NULL, &obj, NULL), sequence);
+	REFUSED(akin_object_send(s, obj, "x", 1, NULL), sequence);
+	begin(s);
+	REFUSED(akin_txn_begin(s, NULL, NULL), sequence);
+	REFUSED(akin_txn_end(s, 3, &r, NULL), usage);
+	REFUSED(akin_object_send(s, obj, "x", 1, NULL), sequence);
+	assert_int_equal(akin_object_begin(s, &on, NULL, &obj, NULL), 0);
+	REFUSED(akin_object_begin(s, &on, NULL, &gone, NULL), exists);
+	REFUSED(akin_object_filled(s, obj, 0, NULL), sequence);
+	REFUSED(akin_txn_end(s, AKIN_VOTE_COMMIT, &r, NULL), sequence);
+	assert_int_equal(akin_object_room(s, obj, &room, &n, NULL), 0);
+	REFUSED(akin_object_room(s, obj, &room, &n, NULL), sequence);
+	REFUSED(akin_object_send(s, obj, "x", 1, NULL), sequence);
+	REFUSED(akin_object_hole(s, obj, 1, NULL), sequence);
+	REFUSED(akin_object_end(s, obj, NULL, NULL), sequence);
+	REFUSED(akin_object_filled(s, obj, n + 1, NULL), usage);
+	memcpy(room, "abc", 3);
+	assert_int_equal(akin_object_filled(s, obj, 3, NULL), 0);
+	REFUSED(akin_object_filled(s, obj, 0, NULL), sequence);
+	gone = obj;
+	assert_int_equal(akin_object_end(s, obj, NULL, NULL), 0);
+	REFUSED(akin_object_end(s, gone, NULL, NULL), sequence);
+	assert_int_equal(akin_object_begin(s, &other, NULL, &obj, NULL), 0);
+	REFUSED(akin_object_send(s, gone, "x", 1, NULL), sequence);
+	assert_int_equal(akin_object_end(s, obj, NULL, NULL), 0);
+	assert_int_equal(akin_object_begin(s, &dir, NULL, &dobj, NULL), 0);
+	REFUSED(akin_object_send(s, dobj, "x", 1, NULL), sequence);
+	REFUSED(akin_object_hole(s, dobj, 1, NULL), sequence);
+	assert_int_equal(akin_object_end(s, dobj, NULL, NULL), 0);
+	commit(s);
+	REFUSED(akin_object_send(s, obj, "x", 1, NULL), sequence);
+	/* After all that, it is what was sent. */
+	assert_string_equal(list(s, NULL).text,
+			    "s||a|1|3\ns||b|1|0\ns||d|2|0\n");
+	expect(s, 0, "s", "", "a", (const u8 *)"abc", 3);
+	akin_session_close(s);
+}
+
+static void test_names(void **state)
+{
+	static const struct {
+		const char *space, *path, *name;
+	} bad[] = {
+		{ "", "", "a" }, { NULL, "", "a" }, { "s", "", "" },
+		{ "s", "", NULL }, { "s", "", "a/b" }, { "s", "", "." },
+		{ "s", "", ".." }, { "s/..", "", "a" }, { "s", "x/./y", "a" },
+		{ "//", "", "a" },
+	};
+	struct akin_attribute twice[] = { { "k", "1", 1 }, { "k", "2", 1 } };
+	struct akin_attribute ours = { "akin.type", "1", 1 };
+	struct akin_object_options opt = { .attributes = twice,
+					   .nr_attributes = 2 };
+	struct akin_session *s = open_session(*state);
+	struct akin_object_name on;
+	struct akin_txn_result r;
+	char name[300];
+	struct akin_object obj;
+	size_t i;
+
+	begin(s);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		on = name_of(bad[i].space, bad[i].path, bad[i].name);
+		REFUSED(akin_object_begin(s, &on, NULL, &obj, NULL), usage);
+		assert_int_equal(obj.v, 0);
+	}
+	memset(name, 'x', sizeof(name));
+	name[256] = 0;
+	on = name_of("s", "", name);
+	REFUSED(akin_object_begin(s, &on, NULL, &obj, NULL), usage);
+	on = name_of("s", name, "a");
+	REFUSED(akin_object_begin(s, &on, NULL, &obj, NULL), usage);
+	on = name_of("s", "", "a");
+	REFUSED(akin_object_begin(s, &on, &opt, &obj, NULL), usage);
+	opt.attributes = &ours;
+	opt.nr_attributes = 1;
+	REFUSED(akin_object_begin(s, &on, &opt, &obj, NULL), usage);
+	ours.name = "";
+	REFUSED(akin_object_begin(s, &on, &opt, &obj, NULL), usage);
+	/* Bytes that no text would have are fine. */
+	name[255] = 0;
+	must_put(s, "s p\n", "\xff\x01", name, "1", 1);
+	must_put(s, "s p\n", "a", "b", "2", 1);
+	must_put(s, "s p\n", "a!", "c", "3", 1);
+	must_put(s, "s p\n", "", "a.", "4", 1);
+	/* A space in or above another is ambiguous. */
+	on = name_of("s p\n/a", "", "x");
+	REFUSED(akin_object_begin(s, &on, NULL, &obj, NULL), usage);
+	commit(s);
+	assert_int_equal(list(s, NULL).nr, 4);
+	expect(s, 0, "s p\n", "\xff\x01", name, (const u8 *)"1", 1);
+	expect(s, 0, "s p\n", "a!", "c", (const u8 *)"3", 1);
+	expect(s, 0, "s p\n", "", "a.", (const u8 *)"4", 1);
+	/* A file cannot have something below it. */
+	begin(s);
+	must_put(s, "s", "a", "b", "1", 1);
+	must_put(s, "s", "a/b", "c", "1", 1);
+	assert_int_equal(akin_txn_end(s, AKIN_VOTE_COMMIT, &r, NULL), 0);
+	assert_int_equal(r.reason, AKIN_TXN_NAMES);
+	assert_int_equal(r.code, -AKIN_E_usage);
+	assert_int_equal(r.transaction, 0);
+	begin(s);
+	assert_int_equal(akin_txn_end(s, AKIN_VOTE_COMMIT, &r, NULL), 0);
+	assert_int_equal(r.reason, AKIN_TXN_EMPTY);
+	assert_int_equal(list(s, NULL).nr, 4);
+	akin_session_close(s);
+}
+
+static void test_abort(void **state)
+{
+	struct akin_object_name on = name_of("s", "", "open");
+	struct akin_session *s = open_session(*state);
+	struct akin_object obj;
+	struct akin_txn_result r;
+	struct akin_diag d = { 0 };
+	u8 *a = make(4, 3000000);
+
+	begin(s);
+	must_put(s, "s", "", "a", a, 3000000);
+	assert_int_equal(akin_object_begin(s, &on, NULL, &obj, &d), 0);
+	assert_int_equal(akin_object_send(s, obj, a, 1000, &d), 0);
+	assert_int_equal(akin_txn_end(s, AKIN_VOTE_ABORT, &r, &d), 0);
+	assert_int_equal(r.reason, AKIN_TXN_ABORTED);
+	assert_int_equal(r.code, 0);
+	assert_int_equal(d.code, 0);
+	REFUSED(akin_object_send(s, obj, a, 1, NULL), sequence);
+	/* Closing in the middle is an abort. */
+	begin(s);
+	must_put(s, "s", "", "a", a, 100000);
+	assert_int_equal(akin_object_begin(s, &on, NULL, &obj, &d), 0);
+	akin_session_close(s);
+	s = open_session(*state);
+	assert_int_equal(list(s, NULL).nr, 0);
+	assert_int_equal(simpool_nr_snapshots(*state, &d), 0);
+	begin(s);
+	must_put(s, "s", "", "b", a, 100000);
+	commit(s);
+	assert_string_equal(list(s, NULL).text, "s||b|1|100000\n");
+	akin_session_close(s);
+	free(a);
+}
+
+static void test_stopped(void **state)
+{
+	struct akin_session *s = open_session(*state);
+	struct akin_object_name on = name_of("s", "", "a");
+	struct akin_object obj;
+	struct akin_txn_result r;
+
+	begin(s);
+	assert_int_equal(akin_object_begin(s, &on, NULL, &obj, NULL), 0);
+	akin_session_stop(s);
+	REFUSED(akin_object_send(s, obj, "x", 1, NULL), interrupted);
+	/* Doomed: the same for everything, also what would be no call. */
+	REFUSED(akin_object_end(s, obj, NULL, NULL), interrupted);
+	REFUSED(akin_object_begin(s, &on, NULL, &obj, NULL), interrupted);
+	assert_int_equal(akin_txn_end(s, AKIN_VOTE_COMMIT, &r, NULL), 0);
+	assert_int_equal(r.reason, AKIN_TXN_STOPPED);
+	REFUSED(akin_txn_begin(s, NULL, NULL), interrupted);
+	akin_session_close(s);
+	s = open_session(*state);
+	assert_int_equal(list(s, NULL).nr, 0);
+	akin_session_close(s);
+}
+
+static void test_disk_full(void **state)
+{
+	struct simpool *sp = *state;
+	struct akin_session *s = open_session(sp);
+	struct akin_object_name on = name_of("s", "", "big");
+	struct akin_txn_result r;
+	struct akin_object obj;
+	struct akin_diag d = { 0 };
+	u8 *a = make(5, 1 << 20);
+	int err, i;
+
+	begin(s);
+	must_put(s, "s", "", "a", a, 100000);
+	commit(s);
+	simdisk_set_capacity(sp->data, simdisk_used(sp->data) + (2 << 20));
+	begin(s);
+	assert_int_equal(akin_object_begin(s, &on, NULL, &obj, &d), 0);
+	for (err = i = 0; !err && i < 64; i++) {
+		free(a);
+		a = make(100 + (u64)i, 1 << 20);
+		err = akin_object_send(s, obj, a, 1 << 20, &d);
+	}
+	assert_int_equal(err, -AKIN_E_nospace);
+	REFUSED(akin_object_end(s, obj, NULL, NULL), nospace);
+	memset(&d, 0, sizeof(d));
+	assert_int_equal(akin_txn_end(s, AKIN_VOTE_COMMIT, &r, &d), 0);
+	assert_int_equal(r.reason, AKIN_TXN_NO_SPACE);
+	assert_int_equal(r.code, -AKIN_E_nospace);
+	assert_true(strlen(d.text) > 0);
+	simdisk_set_capacity(sp->data, 0);
+	begin(s);
+	must_put(s, "s", "", "b", a, 100000);
+	commit(s);
+	assert_string_equal(list(s, NULL).text,
+			    "s||a|1|100000\ns||b|1|100000\n");
+	akin_session_close(s);
+	free(a);
+}
+
+static void test_limits(void **state)
+{
+	struct akin_session *s = open_session(*state);
+	struct akin_object_name on = name_of("s", "", "r");
+	struct akin_session_limits l;
+	struct akin_object obj, *all;
+	struct akin_reader **readers;
+	struct akin_txn_result r;
+	char name[32];
+	u32 i;
+	int err = 0;
+
+	akin_session_get_limits(s, &l);
+	assert_true(l.can_write);
+	assert_in_range(l.max_open, 2, 1024);
+	assert_in_range(l.max_objects, 500, 10000);
+	begin(s);
+	all = calloc(l.max_open, sizeof(*all));
+	for (i = 0; i < l.max_open; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		on.name = name;
+		assert_int_equal(akin_object_begin(s, &on, NULL, &all[i],
+						   NULL), 0);
+		assert_int_equal(akin_object_send(s, all[i], name, 4, NULL),
+				 0);
+	}
+	on.name = "more";
+	REFUSED(akin_object_begin(s, &on, NULL, &obj, NULL), too_large);
+	for (i = 0; i < l.max_open; i++)
+		assert_int_equal(akin_object_end(s, all[i], NULL, NULL), 0);
+	for (i = l.max_open; !err; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		err = put(s, "s", "", name, name, 4, NULL, NULL);
+	}
+	assert_int_equal(err, -AKIN_E_too_large);
+	assert_true(i - 1 >= l.max_objects);
+	assert_int_equal(akin_txn_end(s, AKIN_VOTE_COMMIT, &r, NULL), 0);
+	assert_int_equal(r.reason, 0);
+	assert_int_equal(r.objects, i - 1);
+	readers = calloc(l.max_readers + 1, sizeof(struct akin_reader *));
+	on.name = "1";
+	for (i = 0; i < l.max_readers; i++)
+		assert_int_equal(akin_object_open(s, 0, &on, &readers[i],
+						  NULL), 0);
+	REFUSED(akin_object_open(s, 0, &on, &readers[i], NULL), too_large);
+	akin_object_close(readers[0]);
+	assert_int_equal(akin_object_open(s, 0, &on, &readers[0], NULL), 0);
+	on.name = "no";
+	akin_object_close(readers[0]);
+	REFUSED(akin_object_open(s, 0, &on, &readers[0], NULL), path_unknown);
+	akin_session_close(s);	/* closes the others */
+	free(readers);
+	free(all);
+}
+
+/* Threads ------------------------------------------------------------------ */
+
+#define NR_THREADS 6
+#define THREAD_BYTES 150000
+
+struct sender {
+	struct akin_session *s;
+	u32 nr;
+	pthread_t thread;
+};
+
+static void *send_some(void *arg)
+{
+	struct sender *me = arg;
+	struct akin_object_stats st;
+	struct akin_diag d = { 0 };
+	char name[32];
+	u8 *a;
+	u32 i;
+	int err;
+
+	for (i = 0; i < 4; i++) {
+		a = make(1000 + me->nr * 4 + i, THREAD_BYTES);
+		snprintf(name, sizeof(name), "t%u.%u", me->nr, i);
+		/* There are more threads than may send at once. */
+		do {
+			memset(&d, 0, sizeof(d));
+			err = put(me->s, "s", "x", name, a, THREAD_BYTES,
+				  i % 2 ? &st : NULL, &d);
+		} while (err == -AKIN_E_too_large && sched_yield() == 0);
+		if (err)
+			abort();
+		if (i % 2 && (st.bytes != THREAD_BYTES ||
+			      st.bytes_new != THREAD_BYTES))
+			abort();
+		free(a);
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	struct akin_session *s = open_session(*state);
+	struct sender senders[NR_THREADS];
+	char name[32];
+	u32 i, k;
+	u64 txn;
+	u8 *a;
+
+	begin(s);
+	for (i = 0; i < NR_THREADS; i++) {
+		senders[i] = (struct sender){ .s = s, .nr = i };
+		assert_int_equal(pthread_create(&senders[i].thread, NULL,
+						send_some, &senders[i]), 0);
+	}
+	for (i = 0; i < NR_THREADS; i++)
+		pthread_join(senders[i].thread, NULL);
+	txn = commit(s);
+	for (i = 0; i < NR_THREADS; i++) {
+		for (k = 0; k < 4; k++) {
+			a = make(1000 + i * 4 + k, THREAD_BYTES);
+			snprintf(name, sizeof(name), "t%u.%u", i, k);
+			expect(s, txn, "s", "x", name, a, THREAD_BYTES);
+			free(a);
+		}
+	}
+	akin_session_close(s);
+}
+
+struct worker {
+	struct simpool *sp;
+	u32 nr;
+	pthread_t thread;
+};
+
+static void *run_session(void *arg)
+{
+	struct worker *me = arg;
+	struct akin_session *s = open_session(me->sp);
+	u8 *a = make(2000 + me->nr, THREAD_BYTES);
+	char space[16];
+	u64 txn;
+	u32 i;
+
+	snprintf(space, sizeof(space), "w%u", me->nr);
+	for (i = 0; i < 3; i++) {
+		a[i * 1000]++;
+		begin(s);
+		must_put(s, space, "", "a", a, THREAD_BYTES);
+		txn = commit(s);
+		expect(s, txn, space, "", "a", a, THREAD_BYTES);
+	}
+	akin_session_close(s);
+	free(a);
+	return NULL;
+}
+
+static void test_sessions(void **state)
+{
+	struct worker w[4];
+	struct akin_session *s;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(w); i++) {
+		w[i] = (struct worker){ .sp = *state, .nr = i };
+		assert_int_equal(pthread_create(&w[i].thread, NULL,
+						run_session, &w[i]), 0);
+	}
+	for (i = 0; i < ARRAY_SIZE(w); i++)
+		pthread_join(w[i].thread, NULL);
+	s = open_session(*state);
+	assert_int_equal(list(s, NULL).nr, 12);
+	akin_session_close(s);
+}
+
+/* An abort from another thread, while data is being sent. */
+struct endless {
+	struct akin_session *s;
+	atomic_bool sending;
+};
+
+static void *send_for_ever(void *arg)
+{
+	struct endless *me = arg;
+	struct akin_session *s = me->s;
+	struct akin_object_name on = name_of("s", "", "a");
+	u8 *a = make(6, 100000);
+	struct akin_object obj;
+	intptr_t err;
+
+	err = akin_object_begin(s, &on, NULL, &obj, NULL);
+	while (!err) {
+		err = akin_object_send(s, obj, a, 100000, NULL);
+		atomic_store(&me->sending, true);
+	}
+	free(a);
+	return (void *)err;
+}
+
+static void test_abort_from_aside(void **state)
+{
+	struct akin_session *s = open_session(*state);
+	struct endless e = { .s = s };
+	struct akin_txn_result r;
+	pthread_t thread;
+	void *result;
+
+	begin(s);
+	assert_int_equal(pthread_create(&thread, NULL, send_for_ever, &e), 0);
+	while (!atomic_load(&e.sending))
+		sched_yield();
+	REFUSED(akin_txn_end(s, AKIN_VOTE_COMMIT, &r, NULL), sequence);
+	assert_int_equal(akin_txn_end(s, AKIN_VOTE_ABORT, &r, NULL), 0);
+	assert_int_equal(r.reason, AKIN_TXN_ABORTED);
+	pthread_join(thread, &result);
+	assert_int_equal((intptr_t)result, -AKIN_E_sequence);
+	assert_int_equal(list(s, NULL).nr, 0);
+	akin_session_close(s);
+}
+
+/* Memory and power --------------------------------------------------------- */
+
+/* Two objects in a session of its own; 0 if they are committed. */
+static int run_once(struct simpool *sp, const u8 *a, size_t n,
+		    struct akin_diag *d)
+{
+	struct akin_txn_result r = { 0 };
+	struct akin_session *s;
+	int err, err2;
+
+	err = try_open(sp, &s, d);
+	if (err)
+		return err;
+	err = akin_txn_begin(s, NULL, d);
+	if (!err) {
+		err = put(s, "s", "p", "a", a, n, NULL, d);
+		if (!err)
+			err = put(s, "s", "p", "b", a + 1, n - 1, NULL, d);
+		err2 = akin_txn_end(s, err ? AKIN_VOTE_ABORT :
+				    AKIN_VOTE_COMMIT, &r, d);
+		err = err ? err : err2 ? err2 : r.code;
+	}
+	akin_session_close(s);
+	return err;
+}
+
+static void test_out_of_memory(void **state)
+{
+	struct simpool *base = *state, sp;
+	struct akin_diag d;
+	struct listing l;
+	u8 *a = make(7, 20000);
+	struct akin_session *s;
+	u64 n, nr_failed = 0;
+	int err;
+
+	for (n = 1, err = 1; err; n += 1 + n / 12) {
+		sp = simpool_clone(base);
+		memset(&d, 0, sizeof(d));
+		mem_fail_after(n);
+		err = run_once(&sp, a, 20000, &d);
+		mem_fail_after(0);
+		assert_true(err == 0 || err == -AKIN_E_nomem);
+		assert_int_equal(err, d.code);
+		nr_failed += err != 0;
+		s = open_session(&sp);
+		l = list(s, NULL);
+		assert_int_equal(l.nr, err ? 0 : 2);
+		akin_session_close(s);
+		simpool_free(&sp);
+	}
+	assert_true(nr_failed > 10);
+	free(a);
+}
+
+static void test_power_cuts(void **state)
+{
+	struct simpool *base = *state, sp, after;
+	struct akin_diag d = { 0 };
+	struct akin_session *s;
+	u64 n, total, nr_there = 0, nr_absent = 0;
+	u8 *a = make(8, 60000);
+	u32 there;
+	int err, mode;
+
+	assert_int_equal(simpool_put(base, "first", a, 100, &d), 0);
+	sp = simpool_clone(base);
+	total = simdisk_nr_ops(sp.meta);
+	assert_int_equal(run_once(&sp, a, 60000, &d), 0);
+	total = simdisk_nr_ops(sp.meta) - total;
+	simpool_free(&sp);
+	for (n = 1; n <= total + 1; n += n + 20 < total ? 1 + total / 25 : 1) {
+		sp = simpool_clone(base);
+		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
+		memset(&d, 0, sizeof(d));
+		err = run_once(&sp, a, 60000, &d);
+		for (mode = 0; mode < SIM_NR_MODES; mode++) {
+			after = simpool_reboot(&sp, n + (u64)mode, mode);
+			s = open_session(&after);
+			there = list(s, NULL).nr;	/* "first", too */
+			assert_true(there == 1 || there == 3);
+			if (err == 0)
+				assert_int_equal(there, 3);
+			if (there == 3)
+				expect(s, 0, "s", "p", "b", a + 1, 59999);
+			nr_there += there == 3;
+			nr_absent += there == 1;
+			akin_session_close(s);
+			simpool_free(&after);
+		}
+		simpool_free(&sp);
+	}
+	assert_int_equal(err, 0);
+	assert_true(nr_there >= 4 && nr_absent > 20);
+	free(a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_round_trip, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_holes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_versions, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_order, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_abort, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stopped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_disk_full, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sessions, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_abort_from_aside, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_out_of_memory, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_power_cuts, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
