@@ -85,6 +85,8 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	X(CONTAINER_RESERVE, "UPDATE container SET " \
 	  "last_generation = last_generation + 1 WHERE number = ?1 " \
 	  "RETURNING last_generation") \
+	X(CONTAINER_TOP, "UPDATE container SET " \
+	  "last_generation = MAX(last_generation, ?2) WHERE number = ?1") \
 	X(CONTAINER_CONDEMN, "UPDATE container SET condemned_txn = ?2 " \
 	  "WHERE number = ?1 AND condemned_txn = 0") \
 	X(CONTAINER_LIFT, "UPDATE container SET condemned_txn = 0 " \
@@ -302,6 +304,16 @@ int catalog_schema_check(struct catalog *c, struct akin_diag *diag)
 	__must_check;
 /* Keep CATALOG_FREE_PAGES free; best done when there is space. */
 int catalog_refill(struct catalog *c, struct akin_diag *diag) __must_check;
+
+/* catalog_session.c -------------------------------------------------------*/
+
+/* Within a change, without asking whether the rows make sense. */
+int catalog_insert_container(struct catalog *c,
+			     const struct catalog_container *row,
+			     struct akin_diag *diag) __must_check;
+int catalog_insert_snapshot(struct catalog *c, const struct snapshot *s,
+			    const struct buf *record, struct akin_diag *diag)
+	__must_check;
 
 /* catalog_clock.c ---------------------------------------------------------*/
 

@@ -179,8 +179,9 @@ static bool container_ok(const struct catalog *c, u64 session,
 	       row->saved_bytes <= SAVED_MAX;
 }
 
-static int add_container(struct catalog *c, const struct catalog_container *row,
-			 struct akin_diag *diag)
+int catalog_insert_container(struct catalog *c,
+			     const struct catalog_container *row,
+			     struct akin_diag *diag)
 {
 	sqlite3_stmt *st;
 	int err;
@@ -272,7 +273,7 @@ static int apply_delta(struct catalog *c, u64 session,
 			return diag_set(diag, -AKIN_E_usage,
 					"catalog: container %llu cannot be",
 					(unsigned long long)row->number);
-		err = add_container(c, row, diag);
+		err = catalog_insert_container(c, row, diag);
 		if (row->kind == CONTAINER_DATA)
 			saved += row->saved_bytes;
 	}
@@ -325,8 +326,8 @@ int catalog_replace_runs(struct catalog *c, const struct catalog_delta *delta,
 
 /* Commit --------------------------------------------------------------------*/
 
-static int add_snapshot(struct catalog *c, const struct snapshot *s,
-			const struct buf *record, struct akin_diag *diag)
+int catalog_insert_snapshot(struct catalog *c, const struct snapshot *s,
+			    const struct buf *record, struct akin_diag *diag)
 {
 	sqlite3_stmt *st;
 	int err;
@@ -387,7 +388,7 @@ static int commit_locked(struct catalog *c, u64 session,
 	if (!err && delta->reviver)
 		err = catalog_revive(c, delta->reviver, diag);
 	if (!err)
-		err = add_snapshot(c, s, record, diag);
+		err = catalog_insert_snapshot(c, s, record, diag);
 	if (!err)
 		err = catalog_tick(c, NULL, NULL, diag);
 	return err ? err : set_committed(c, session, key, diag);

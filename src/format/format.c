@@ -3,6 +3,7 @@
  * File names, checksums, and the small encodings that all structures share.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <xxhash.h>
 
@@ -15,6 +16,24 @@ void format_container_name(u64 number, u32 generation,
 	(void)snprintf(out, FORMAT_NAME_MAX, DIR_CONTAINERS "/%02x/%016llx.%x",
 		       (unsigned)(number & 0xff), (unsigned long long)number,
 		       generation);
+}
+
+bool format_parse_container(const char *name, u64 *number_ret,
+			    u32 *generation_ret)
+{
+	char own[FORMAT_NAME_MAX];
+	unsigned long generation;
+	char *end;
+
+	*number_ret = strtoull(name, &end, 16);
+	if (*end != '.')
+		return false;
+	generation = strtoul(end + 1, NULL, 16);
+	if (generation > UINT32_MAX)
+		return false;
+	*generation_ret = (u32)generation;
+	format_container_name(*number_ret, *generation_ret, own);
+	return strcmp(strrchr(own, '/') + 1, name) == 0;
 }
 
 void format_run_name(u64 number, char out[FORMAT_NAME_MAX])

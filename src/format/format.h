@@ -32,11 +32,17 @@ struct pool_id {
 #define DIR_TMP         "tmp"		/* metadata disk: spills */
 #define DIR_CONTAINERS  "containers"	/* data disk: 256 folders of them */
 #define DIR_SNAPSHOTS   "snapshots"	/* data disk: snapshot records */
+#define DIR_QUARANTINE  "quarantine"	/* both: what a repair put aside */
+#define FILE_REBUILDING "rebuilding"	/* metadata disk: it is being made anew */
 
 #define FORMAT_NAME_MAX 64
 /* "containers/2a/000000000000012a.0": number and generation, hex. */
 void format_container_name(u64 number, u32 generation,
 			   char out[FORMAT_NAME_MAX]);
+/* Of the name in its folder, "000000000000012a.0"; false if it is not just what
+ * format_container_name() makes. */
+bool format_parse_container(const char *name, u64 *number_ret,
+			    u32 *generation_ret);
 /* "runs/00000000000003e8" */
 void format_run_name(u64 number, char out[FORMAT_NAME_MAX]);
 /* "snapshots/0000000000000007" */
