@@ -9,6 +9,7 @@
 #include "akin/error.h"
 #include "akin/gc.h"
 #include "akin/pool.h"
+#include "akin/repair.h"
 #include "akin/restore.h"
 #include "akin/retention.h"
 #include "akin/session.h"

@@ -75,6 +75,13 @@ int store_open_hashed(struct disk *meta, struct disk *data,
 		      const struct hash_ops *data_hash, struct akin_pool **out,
 		      struct akin_diag *diag) __must_check;
 
+/* A handle without disks; *out is for akin_pool_close() also after errors,
+ * unless it is NULL. */
+int store_new(const struct akin_open_options *opt, struct akin_pool **out,
+	      struct akin_diag *diag) __must_check;
+/* Open what lies on p->meta and p->data, whose superblock is p->super. */
+int store_open_parts(struct akin_pool *p, struct akin_diag *diag) __must_check;
+
 /* The index as the catalog has it now: 1, or 0 if nothing was committed since
  * the last time, or an error. */
 int store_refresh_index(void *pool, struct akin_diag *diag) __must_check;
@@ -131,7 +138,8 @@ void store_return_stream_memory(struct akin_pool *p);
 int store_counters_open(struct akin_pool *p, struct akin_diag *diag)
 	__must_check;
 
-/* store_lock.c: kernel locks in the file "locks" of the metadata directory. */
+/* store_lock.c: kernel locks in the file "locks" of the metadata directory,
+ * which is opened unless p->locks has it. */
 int store_lock_open(struct akin_pool *p, struct akin_diag *diag) __must_check;
 /* Which generation of a container this handle may read; the callback of the
  * directory cache. */
@@ -145,6 +153,14 @@ int store_locked_below(struct akin_pool *p, u64 txn, u64 *txn_ret,
 		       struct akin_diag *diag) __must_check;
 /* The one who reclaims: take or leave; -AKIN_E_busy. */
 int store_lock_gc(struct akin_pool *p, bool take, struct akin_diag *diag)
+	__must_check;
+/* The one who makes the metadata anew: nobody else reads or writes the pool;
+ * -AKIN_E_busy. Opens (and makes) p->locks. Given up, the handle's own locks
+ * stay. */
+int store_lock_all(struct akin_pool *p, struct akin_diag *diag) __must_check;
+int store_unlock_all(struct akin_pool *p, struct akin_diag *diag) __must_check;
+/* No session but the handle's own can begin or live; -AKIN_E_busy. */
+int store_lock_writers(struct akin_pool *p, bool take, struct akin_diag *diag)
 	__must_check;
 /* Byte of a session, held for its life; the callback of catalog sessions. */
 int store_lock_session(void *pool, u64 number, u64 txn,
@@ -174,6 +190,12 @@ static inline const struct clock_reading *store_clock(const struct akin_pool *p)
 /* store_super.c */
 int store_super_read(struct disk *d, struct super *out,
 		     struct akin_diag *diag) __must_check;
+/* As disk @role's; durable on return. */
+int store_super_write(struct disk *d, struct super *s, u8 role,
+		      struct akin_diag *diag) __must_check;
+/* Folders and files that each disk has, if they are missing. */
+int store_make_meta(struct disk *d, struct akin_diag *diag) __must_check;
+int store_make_data(struct disk *d, struct akin_diag *diag) __must_check;
 
 /* store_snapshot.c */
 void store_snapshot_export(const struct snapshot *s,

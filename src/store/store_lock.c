@@ -35,10 +35,12 @@ static int look(struct akin_pool *p, struct akin_diag *diag)
 int store_lock_open(struct akin_pool *p, struct akin_diag *diag)
 {
 	struct akin_diag why = { 0 };
-	int err;
+	int err = 0;
 
-	err = disk_open(p->meta, FILE_LOCKS, p->read_only ? 0 : DISK_WRITE,
-			&p->locks, &why);
+	if (!p->locks)
+		err = disk_open(p->meta, FILE_LOCKS,
+				p->read_only ? 0 : DISK_WRITE, &p->locks,
+				&why);
 	if (err == -AKIN_E_absent && p->read_only) {
 		p->locks = NULL;
 		return 0;
@@ -103,6 +105,41 @@ int store_lock_gc(struct akin_pool *p, bool take, struct akin_diag *diag)
 	if (err == -AKIN_E_busy)
 		return diag_set(diag, err, "the pool is being reclaimed by "
 				"somebody else");
+	return err ? diag_set(diag, err, "the pool's locks") : 0;
+}
+
+int store_lock_all(struct akin_pool *p, struct akin_diag *diag)
+{
+	int err;
+
+	err = disk_open(p->meta, FILE_LOCKS, DISK_WRITE | DISK_CREATE,
+			&p->locks, diag);
+	if (err)
+		return err;
+	err = file_lock(p->locks, DISK_LOCK_WRITE, 0, 0, NULL);
+	if (err == -AKIN_E_busy)
+		return diag_set(diag, err, "somebody else is using the pool");
+	return err ? diag_set(diag, err, "the pool's locks") : 0;
+}
+
+int store_unlock_all(struct akin_pool *p, struct akin_diag *diag)
+{
+	int err;
+
+	err = file_lock(p->locks, DISK_LOCK_NONE, p->txn + 1, 0, diag);
+	if (!err && p->txn)
+		err = file_lock(p->locks, DISK_LOCK_NONE, 0, p->txn, diag);
+	return err ? err : file_lock(p->locks, DISK_LOCK_READ, p->txn, 1, diag);
+}
+
+int store_lock_writers(struct akin_pool *p, bool take, struct akin_diag *diag)
+{
+	int err;
+
+	err = file_lock(p->locks, take ? DISK_LOCK_WRITE : DISK_LOCK_NONE,
+			SESSION_BASE, CATALOG_NUMBER_MAX, NULL);
+	if (err == -AKIN_E_busy)
+		return diag_set(diag, err, "a backup is running");
 	return err ? diag_set(diag, err, "the pool's locks") : 0;
 }
 

@@ -202,15 +202,12 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 	return decoder_init(&p->dec, &codec, diag);
 }
 
-static int open_parts(struct akin_pool *p, const struct akin_open_options *opt,
-		      struct akin_diag *diag)
+int store_open_parts(struct akin_pool *p, struct akin_diag *diag)
 {
-	struct catalog_options copt = { .read_only = opt->read_only };
+	struct catalog_options copt = { .read_only = p->read_only };
 	int err;
 
-	err = match_disks(p, opt, diag);
-	if (!err)
-		err = store_counters_open(p, diag);
+	err = store_counters_open(p, diag);
 	if (!err)
 		err = catalog_open(p->meta, &p->super.pool, &copt,
 				   &p->catalog, diag);
@@ -225,8 +222,16 @@ static int open_parts(struct akin_pool *p, const struct akin_open_options *opt,
 	return err;
 }
 
-static int pool_new(const struct akin_open_options *opt,
-		    struct akin_pool **out, struct akin_diag *diag)
+static int open_parts(struct akin_pool *p, const struct akin_open_options *opt,
+		      struct akin_diag *diag)
+{
+	int err = match_disks(p, opt, diag);
+
+	return err ? err : store_open_parts(p, diag);
+}
+
+int store_new(const struct akin_open_options *opt, struct akin_pool **out,
+	      struct akin_diag *diag)
 {
 	struct akin_pool *p;
 	long nr;
@@ -255,7 +260,7 @@ int store_open_hashed(struct disk *meta, struct disk *data,
 	struct akin_pool *p = NULL;
 	int err;
 
-	err = pool_new(opt, &p, diag);
+	err = store_new(opt, &p, diag);
 	if (p) {
 		p->meta = meta;
 		p->data = data;
@@ -289,7 +294,7 @@ int akin_pool_open(const struct akin_open_options *opt,
 
 	if (!opt->path || !*opt->path)
 		return diag_set(diag, -AKIN_E_usage, "no pool given");
-	err = pool_new(opt, &p, diag);
+	err = store_new(opt, &p, diag);
 	if (!err)
 		err = open_disks(p, opt, diag);
 	if (!err)

@@ -236,7 +236,7 @@ static int place_dir(const char *pool, const char *name, const char *elsewhere,
 	return 0;
 }
 
-static int fill_meta(struct disk *d, struct super *s, struct akin_diag *diag)
+int store_make_meta(struct disk *d, struct akin_diag *diag)
 {
 	struct file *f;
 	int err;
@@ -247,14 +247,10 @@ static int fill_meta(struct disk *d, struct super *s, struct akin_diag *diag)
 	if (!err)
 		err = disk_open(d, FILE_LOCKS, DISK_WRITE | DISK_CREATE, &f,
 				diag);
-	if (!err)
-		err = file_close(f, diag);
-	if (!err)
-		err = catalog_create(d, &s->pool, diag);
-	return err;
+	return err ? err : file_close(f, diag);
 }
 
-static int fill_data(struct disk *d, struct akin_diag *diag)
+int store_make_data(struct disk *d, struct akin_diag *diag)
 {
 	char name[FORMAT_NAME_MAX];
 	u32 i;
@@ -273,8 +269,8 @@ static int fill_data(struct disk *d, struct akin_diag *diag)
 }
 
 /* The superblock comes last: a directory without one is no pool. */
-static int write_super(struct disk *d, struct super *s, u8 role,
-		       struct akin_diag *diag)
+int store_super_write(struct disk *d, struct super *s, u8 role,
+		      struct akin_diag *diag)
 {
 	u8 bytes[SUPER_FILE_BYTES];
 	int err;
@@ -292,13 +288,15 @@ static int fill(struct disk *meta, struct disk *data, struct super *s,
 {
 	int err;
 
-	err = fill_meta(meta, s, diag);
+	err = store_make_meta(meta, diag);
 	if (!err)
-		err = fill_data(data, diag);
+		err = catalog_create(meta, &s->pool, diag);
 	if (!err)
-		err = write_super(data, s, SUPER_DATA, diag);
+		err = store_make_data(data, diag);
 	if (!err)
-		err = write_super(meta, s, SUPER_METADATA, diag);
+		err = store_super_write(data, s, SUPER_DATA, diag);
+	if (!err)
+		err = store_super_write(meta, s, SUPER_METADATA, diag);
 	return err;
 }
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One running repair; shared by the files of store/ that make it up.
+ *
+ * store_repair.c          the public call, what state the pool is in
+ * store_rescue.c          the metadata directory, made anew
+ * store_rescue_records.c  its snapshots
+ * store_repair_pool.c     what is wrong with a pool that can be opened
+ * store_repair_records.c  its records and labels
+ */
+#ifndef STORE_REPAIR_H
+#define STORE_REPAIR_H
+
+#include "akin/repair.h"
+#include "catalog/catalog_rebuild.h"
+#include "store/store.h"
+
+struct store_repair {
+	struct akin_pool *p;	/* p->meta NULL: there is no directory */
+	const struct akin_repair_options *opt;
+	struct akin_repair_result *out;
+	const char *meta_path;	/* where one is to be made; or NULL */
+	u64 start_ns, said_ns;
+	/* What the superblock files are like. */
+	struct super super;	/* as the data disk's */
+	bool write_meta_super, write_data_super;
+	u64 nr_steps;		/* of this plan */
+};
+
+/* The same as akin_repair, on disks of the caller's, which are taken. @meta
+ * may be empty, but not NULL. */
+int store_repair_on(struct disk *meta, struct disk *data,
+		    const struct akin_open_options *open,
+		    const struct akin_repair_options *opt,
+		    struct akin_repair_result *out, struct akin_diag *diag)
+	__must_check;
+
+/* A step of the plan. */
+void store_repair_plan(struct store_repair *r, const char *action,
+		       const char *fmt, ...) __printf(3, 4);
+/* Something that is wrong and no check would say. */
+void store_repair_found(struct store_repair *r, int code, const char *fmt, ...)
+	__printf(3, 4);
+/* The plan is complete: 0, or the code to end with. */
+int store_repair_confirm(struct store_repair *r, struct akin_diag *diag)
+	__must_check;
+/* @files are containers, @dirs snapshots. -AKIN_E_interrupted. */
+int store_repair_tick(struct store_repair *r, u64 containers, u64 snapshots,
+		      const char *what, struct akin_diag *diag) __must_check;
+
+/*
+ * Make the metadata directory anew from the data directory, because of @why.
+ * Afterwards r->p is open, its metadata has a superblock, and others may use
+ * the pool. In a dry run the plan is all there is, and p is not open.
+ */
+int store_rescue(struct store_repair *r, const char *why,
+		 struct akin_diag *diag) __must_check;
+
+/* store_rescue_records.c: numbers of what lies in DIR_SNAPSHOTS, ascending. */
+struct store_records {
+	u64 *numbers;		/* with a record, buried or not */
+	u32 nr, cap;
+	u64 nr_buried;
+	u64 highest;		/* of anything there, labels too */
+};
+int store_records_list(struct disk *data, struct store_records *out,
+		       struct akin_diag *diag) __must_check;
+void store_records_release(struct store_records *l);
+/* Raise @least to what records and labels say. */
+int store_records_numbers(struct store_repair *r,
+			  const struct store_records *l,
+			  struct catalog_least *least, struct akin_diag *diag)
+	__must_check;
+/* List them in the new catalog, as far as they are whole. */
+int store_records_take(struct store_repair *r, const struct store_records *l,
+		       struct akin_diag *diag) __must_check;
+
+/* store_repair_records.c: records and labels of the data pool that are not what
+ * the catalog says; *nr_ret of them, written anew with @apply. */
+int store_repair_records(struct store_repair *r, bool apply, u64 *nr_ret,
+			 struct akin_diag *diag) __must_check;
+
+/* Plan and do the rest, in an open pool. */
+int store_repair_pool(struct store_repair *r, struct akin_diag *diag)
+	__must_check;
+
+#endif

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The metadata directory, made anew from the data directory.
+ *
+ *	 1. nobody else: all bytes of the lock file
+ *	 2. the data disk's superblock, if it needs writing
+ *	 3. the mark "rebuilding"
+ *	 4. no superblock on the metadata disk: from here on it is no pool
+ *	 5. what is left of the catalog goes into the quarantine
+ *	 6. a new catalog; its containers, ascending, from their directories
+ *	 7. the index
+ *	 8. its snapshots, from their records
+ *	 9. the mark goes
+ *	10. the superblock: it is a pool
+ *
+ * Whoever dies before 9 leaves a directory without a superblock and with the
+ * mark, and the next repair starts again from 5; between 9 and 10 only the
+ * superblock is missing. Nothing that the data directory has is changed but
+ * its superblock, and unreadable containers, which are put aside.
+ *
+ * Of several generations of a container the lowest is taken whose bases were
+ * found: it has all that the later ones have. Those that are left are nobody's
+ * and go with the next reclaim.
+ *
+ * Memory: the handle's budget; the names of containers are sorted on disk.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "catalog/catalog_gc.h"
+#include "catalog/catalog_retention.h"
+#include "container/container_reader.h"
+#include "repair/repair_quarantine.h"
+#include "repair/repair_scan.h"
+#include "store/store_repair.h"
+#include "verify/verify_content.h"
+
+#define JOURNAL FILE_CATALOG "-journal"
+/* Rows in one transaction: so that syncing it is little of the time. */
+#define ROWS 1024
+/* Generations of one container that are looked at; there are rarely two. */
+#define GENERATIONS_MAX 64
+/* Rules and marks that the old catalog may still tell. */
+#define CARRIED_MAX 65536
+
+/* What can still be read in a damaged catalog, and is nowhere else. */
+struct carried {
+	struct catalog_rule *rules;	/* owned, strings too */
+	u32 nr_rules;
+	struct catalog_damage *marks;
+	u32 nr_marks, cap_marks;
+	struct catalog_numbers numbers;
+	bool policy_known;
+};
+
+struct rescue {
+	struct store_repair *r;
+	struct akin_diag *diag;
+	struct carried carried;
+	struct catalog_least least;
+	/* Filling in. */
+	struct catalog_found *rows;
+	u32 nr_rows;
+	u64 *broken;		/* numbers, ascending, of unreadable ones */
+	u32 nr_broken, cap_broken;
+	u64 number;		/* whose generations these are; 0: none */
+	u32 generations[GENERATIONS_MAX];
+	u32 nr_generations, last_generation;
+};
+
+/* What the old catalog tells -------------------------------------------------*/
+
+static int carry_rule(void *ctx, const struct catalog_rule *rule)
+{
+	struct carried *c = ctx;
+	struct catalog_rule *p, own;
+
+	p = mem_realloc(c->rules, (c->nr_rules + 1) * sizeof(*p));
+	if (!p)
+		return -AKIN_E_nomem;
+	c->rules = p;
+	own.rule = mem_strdup(rule->rule);
+	own.value = mem_strdup(rule->value);
+	p[c->nr_rules++] = own;
+	return own.rule && own.value ? 0 : -AKIN_E_nomem;
+}
+
+static int carry_mark(void *ctx, const struct catalog_damage *row)
+{
+	struct carried *c = ctx;
+	struct catalog_damage *p;
+	u32 cap = c->cap_marks ? c->cap_marks * 2 : 64;
+
+	if (c->nr_marks == CARRIED_MAX)
+		return 1;
+	if (c->nr_marks == c->cap_marks) {
+		p = mem_realloc(c->marks, cap * sizeof(*p));
+		if (!p)
+			return -AKIN_E_nomem;
+		c->marks = p;
+		c->cap_marks = cap;
+	}
+	c->marks[c->nr_marks++] = *row;
+	return 0;
+}
+
+/* Best effort, piece by piece: it is damaged, or not there. */
+static void carry(struct rescue *s)
+{
+	struct catalog_options opt = { .read_only = true };
+	struct akin_pool *p = s->r->p;
+	struct catalog *c;
+
+	if (!p->meta || catalog_open(p->meta, &p->super.pool, &opt, &c, NULL))
+		return;
+	ignore_result(catalog_numbers(c, &s->carried.numbers, NULL));
+	s->carried.policy_known = !catalog_each_rule(c, carry_rule,
+						     &s->carried, NULL);
+	ignore_result(catalog_each_damage(c, carry_mark, &s->carried, NULL));
+	catalog_close(c);
+}
+
+static void carried_release(struct carried *c)
+{
+	u32 i;
+
+	for (i = 0; i < c->nr_rules; i++) {
+		mem_free((void *)(uintptr_t)c->rules[i].rule);
+		mem_free((void *)(uintptr_t)c->rules[i].value);
+	}
+	mem_free(c->rules);
+	mem_free(c->marks);
+}
+
+/* Containers ----------------------------------------------------------------*/
+
+static int flush_rows(struct rescue *s)
+{
+	int err;
+
+	err = catalog_add_found(s->r->p->catalog, s->rows, s->nr_rows, s->diag);
+	s->nr_rows = 0;
+	return err;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Was container @number found, readable or not? All are that lie below. */
+static int is_found(struct rescue *s, u64 number, bool *out)
+{
+	struct catalog_container row;
+	struct akin_diag why = { 0 };
+	u32 lo = 0, hi = s->nr_rows, mid;
+	int err;
+
+	*out = true;
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (s->rows[mid].row.number == number)
+			return 0;
+		if (s->rows[mid].row.number < number)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (s->nr_broken && bsearch(&number, s->broken, s->nr_broken,
+				    sizeof(number), compare_u64))
+		return 0;
+	err = catalog_container(s->r->p->catalog, number, &row, &why);
+	*out = !err;
+	if (err && err != -AKIN_E_absent)
+		return diag_set(s->diag, err, "%s", why.text);
+	return 0;
+}
+
+/* A generation of the container that can be read; *whole_ret: its bases are
+ * there. */
+static int fill_row(struct rescue *s, struct container_reader *c,
+		    struct catalog_container *out, bool *whole_ret)
+{
+	const struct container_footer *f = container_reader_footer(c);
+	const struct directory *d = container_directory(c);
+	struct akin_diag why = { 0 };
+	struct container_header h = { 0 };
+	u32 i;
+	int err;
+
+	err = container_check_header(c, &h, &why);
+	if (err && !verify_is_damage(err))
+		return diag_set(s->diag, err, "%s", why.text);
+	memset(out, 0, sizeof(*out));
+	out->number = d->container;
+	out->generation = d->generation;
+	out->kind = d->kind;
+	/* A header that is damaged costs nothing but this. */
+	out->session = err ? 0 : min_u64(h.session, REPAIR_NUMBER_MAX);
+	out->dir_off = f->dir_off;
+	out->dir_len = f->dir_len;
+	out->file_bytes = f->dir_off + f->dir_len + CONTAINER_FOOTER_BYTES;
+	out->nr_entries = d->nr_entries;
+	for (i = 0; i < d->nr_groups; i++)
+		out->raw_bytes += d->groups[i].raw_len;
+	*whole_ret = true;
+	for (err = 0, i = 0; !err && *whole_ret && i < d->nr_bases; i++)
+		err = is_found(s, d->bases[i], whole_ret);
+	return err;
+}
+
+/* Bases that are nowhere: whatever stands on them cannot be had. */
+static int miss_bases(struct rescue *s, struct container_reader *c)
+{
+	const struct directory *d = container_directory(c);
+	struct catalog_damage mark = { .code = -AKIN_E_absent };
+	bool found;
+	u32 i;
+	int err = 0;
+
+	mark.place.entry = DAMAGE_WHOLE;
+	for (i = 0; !err && i < d->nr_bases; i++) {
+		err = is_found(s, d->bases[i], &found);
+		if (err || found)
+			continue;
+		mark.place.container = d->bases[i];
+		if (carry_mark(&s->carried, &mark) < 0)
+			err = diag_set(s->diag, -AKIN_E_nomem, "damage");
+	}
+	return err;
+}
+
+static int note_broken(struct rescue *s)
+{
+	u32 cap = s->cap_broken ? s->cap_broken * 2 : 64;
+	u64 *p;
+
+	if (s->nr_broken == s->cap_broken) {
+		p = mem_realloc(s->broken, cap * sizeof(*p));
+		if (!p)
+			return diag_set(s->diag, -AKIN_E_nomem, "containers");
+		s->broken = p;
+		s->cap_broken = cap;
+	}
+	s->broken[s->nr_broken++] = s->number;
+	return 0;
+}
+
+/*
+ * Choose among the generations of s->number. *row is the one to take.
+ * 1: there is one, 0: none can be read.
+ */
+static int choose(struct rescue *s, struct catalog_container *row)
+{
+	struct container_reader *c, *best = NULL;
+	struct akin_pool *p = s->r->p;
+	struct catalog_container found;
+	struct akin_diag why;
+	bool whole = false;
+	u32 i;
+	int err = 0;
+
+	for (i = 0; !err && !whole && i < s->nr_generations; i++) {
+		memset(&why, 0, sizeof(why));
+		err = container_open(p->data, &p->super.pool, s->number,
+				     s->generations[i], &c, &why);
+		if (err && verify_is_damage(err)) {
+			err = 0;
+			continue;
+		}
+		if (err)
+			return diag_set(s->diag, err, "%s", why.text);
+		err = fill_row(s, c, &found, &whole);
+		if (!err && (whole || !best)) {
+			*row = found;
+			container_close(best);
+			best = c;
+		} else {
+			container_close(c);
+		}
+	}
+	if (!err && best && !whole)
+		err = miss_bases(s, best);
+	container_close(best);
+	return err ? err : best != NULL;
+}
+
+/* All generations of one number are known. */
+static int take_container(struct rescue *s)
+{
+	struct catalog_found *f = &s->rows[s->nr_rows];
+	int found;
+
+	if (!s->number)
+		return 0;
+	found = choose(s, &f->row);
+	if (found < 0)
+		return found;
+	s->least.container = max_u64(s->least.container, s->number);
+	if (!found)
+		return note_broken(s);
+	f->last_generation = s->last_generation;
+	s->least.session = max_u64(s->least.session, f->row.session);
+	s->r->out->containers++;
+	return ++s->nr_rows == ROWS ? flush_rows(s) : 0;
+}
+
+static int one_file(void *ctx, const struct repair_file *file)
+{
+	struct rescue *s = ctx;
+	int err;
+
+	err = store_repair_tick(s->r, s->r->out->containers, 0, "containers",
+				s->diag);
+	if (!err && file->number != s->number) {
+		err = take_container(s);
+		s->number = file->number;
+		s->nr_generations = 0;
+	}
+	/* Beyond that, later ones have nothing that these do not have. */
+	if (s->nr_generations < GENERATIONS_MAX)
+		s->generations[s->nr_generations++] = file->generation;
+	s->last_generation = file->generation;
+	return err;
+}
+
+static int take_containers(struct rescue *s)
+{
+	struct akin_pool *p = s->r->p;
+	int err;
+
+	s->rows = mem_calloc(ROWS, sizeof(*s->rows));
+	if (!s->rows)
+		return diag_set(s->diag, -AKIN_E_nomem, "containers");
+	err = repair_each_file(p->data, p->meta, one_file, s, s->diag);
+	if (!err)
+		err = take_container(s);
+	if (!err)
+		err = flush_rows(s);
+	return err;
+}
+
+struct put_aside {
+	struct rescue *s;
+	u32 at;			/* in s->broken */
+};
+
+static int one_broken(void *ctx, const struct repair_file *file)
+{
+	struct put_aside *a = ctx;
+	struct rescue *s = a->s;
+	char name[FORMAT_NAME_MAX];
+	bool moved;
+	int err;
+
+	while (a->at < s->nr_broken && s->broken[a->at] < file->number)
+		a->at++;
+	if (a->at == s->nr_broken || s->broken[a->at] != file->number)
+		return 0;
+	format_container_name(file->number, file->generation, name);
+	err = repair_quarantine(s->r->p->data, name, &moved, s->diag);
+	s->r->out->quarantined += !err && moved;
+	return err;
+}
+
+/* Else the next reclaim would take them for what a dead session left. */
+static int put_broken_aside(struct rescue *s)
+{
+	struct put_aside a = { .s = s };
+	struct akin_pool *p = s->r->p;
+
+	if (!s->nr_broken)
+		return 0;
+	return repair_each_file(p->data, p->meta, one_broken, &a, s->diag);
+}
+
+/* The order -----------------------------------------------------------------*/
+
+static int one_run(void *ctx, const char *name, bool is_dir)
+{
+	struct rescue *s = ctx;
+	u64 number = strtoull(name, NULL, 16);
+
+	if (!is_dir && strlen(name) == 16 && number <= REPAIR_NUMBER_MAX)
+		s->least.run = max_u64(s->least.run, number);
+	return 0;
+}
+
+static int set_aside_old(struct rescue *s)
+{
+	static const char *const names[] = { FILE_CATALOG, JOURNAL };
+	struct disk *meta = s->r->p->meta;
+	bool moved;
+	u32 i;
+	int err = 0;
+
+	for (i = 0; !err && i < ARRAY_SIZE(names); i++) {
+		err = repair_quarantine(meta, names[i], &moved, s->diag);
+		s->r->out->quarantined += !err && moved;
+	}
+	if (!err)
+		err = disk_list(meta, DIR_RUNS, one_run, s, s->diag);
+	return err;
+}
+
+static int unlink_durably(struct disk *d, const char *name,
+			  struct akin_diag *diag)
+{
+	struct akin_diag why = { 0 };
+	int err = disk_unlink(d, name, &why);
+
+	if (err && err != -AKIN_E_absent)
+		return diag_set(diag, err, "%s", why.text);
+	return disk_sync_dir(d, ".", diag);
+}
+
+/* 1 to 5. */
+static int clear(struct rescue *s)
+{
+	struct store_repair *r = s->r;
+	struct akin_pool *p = r->p;
+	struct super super = r->super;
+	int err;
+
+	err = store_make_data(p->data, s->diag);
+	if (!err && r->write_data_super)
+		err = store_super_write(p->data, &super, SUPER_DATA, s->diag);
+	if (!err)
+		err = disk_write_file(p->meta, FILE_REBUILDING, "", 0, s->diag);
+	if (!err)
+		err = unlink_durably(p->meta, FILE_SUPERBLOCK, s->diag);
+	if (!err)
+		err = store_make_meta(p->meta, s->diag);
+	return err ? err : set_aside_old(s);
+}
+
+static int restore_carried(struct rescue *s)
+{
+	struct carried *k = &s->carried;
+	struct catalog *c = s->r->p->catalog;
+	u32 i;
+	int err = 0;
+
+	for (i = 0; !err && i < k->nr_marks; i++)
+		err = depot_damage_add(&s->r->p->depot.damage,
+				       &k->marks[i].place, NULL);
+	if (err)
+		return diag_set(s->diag, err, "damage");
+	err = catalog_mark_damaged(c, k->marks, k->nr_marks, s->diag);
+	if (!err && k->policy_known && k->nr_rules)
+		err = catalog_set_policy(c, k->rules, k->nr_rules, s->diag);
+	s->r->out->policy_lost = !k->policy_known;
+	return err;
+}
+
+/* What has been filled in since is visible, and nothing is gone. */
+static int look_again(struct rescue *s)
+{
+	struct akin_pool *p = s->r->p;
+	u32 i;
+
+	for (i = 0; i < STORE_GONE; i++)
+		atomic_store(&p->gone[i], 0);
+	return store_lock_move(p, s->diag);
+}
+
+/* 6 and 7. */
+static int fill(struct rescue *s)
+{
+	struct akin_index_result index;
+	struct akin_pool *p = s->r->p;
+	int err;
+
+	err = catalog_create(p->meta, &p->super.pool, s->diag);
+	if (!err)
+		err = store_open_parts(p, s->diag);
+	if (!err)
+		err = catalog_raise_numbers(p->catalog, &s->least, s->diag);
+	if (!err)
+		err = take_containers(s);
+	if (!err)
+		err = put_broken_aside(s);
+	if (!err)
+		err = catalog_raise_numbers(p->catalog, &s->least, s->diag);
+	if (!err)
+		err = restore_carried(s);
+	if (!err)
+		err = look_again(s);
+	if (!err)
+		err = akin_index_rebuild(p, NULL, &index, s->diag);
+	if (!err)
+		s->r->out->index_entries = index.entries;
+	return err;
+}
+
+/* 9 and 10. */
+static int open_for_all(struct rescue *s)
+{
+	struct akin_pool *p = s->r->p;
+	struct super super = s->r->super;
+	int err;
+
+	err = unlink_durably(p->meta, FILE_REBUILDING, s->diag);
+	if (!err)
+		err = store_super_write(p->meta, &super, SUPER_METADATA,
+					s->diag);
+	if (!err)
+		err = look_again(s);
+	if (!err)
+		err = store_unlock_all(p, s->diag);
+	s->r->write_meta_super = s->r->write_data_super = false;
+	s->r->nr_steps = 0;
+	s->r->out->rebuilt = !err;
+	return err;
+}
+
+static int make_meta_dir(struct store_repair *r, struct akin_diag *diag)
+{
+	if (r->p->meta)
+		return 0;
+	if (mkdir(r->meta_path, 0700) && errno != EEXIST)
+		return diag_set_errno(diag, error_from_errno(errno), errno,
+				      "%s", r->meta_path);
+	if (disk_files_new(r->meta_path, true, &r->p->meta, diag))
+		return diag ? diag->code : -AKIN_E_io;
+	r->p->meta->label = "metadata";
+	return 0;
+}
+
+static void tell_plan(struct store_repair *r, const char *why,
+		      const struct store_records *records)
+{
+	store_repair_found(r, -AKIN_E_catalog, "metadata pool: %s", why);
+	if (r->write_data_super)
+		store_repair_plan(r, "superblock", "write the superblock of "
+				  "the data pool anew");
+	store_repair_plan(r, "metadata", "make the catalog and the index anew "
+			  "from the containers; there are records of %llu "
+			  "snapshots, and of %llu that were forgotten",
+			  (unsigned long long)(records->nr -
+					       records->nr_buried),
+			  (unsigned long long)records->nr_buried);
+	if (!r->p->meta)
+		store_repair_plan(r, "directory", "in a new directory, %s (if "
+				  "it is on a disk that is not mounted, mount "
+				  "that instead)", r->meta_path);
+}
+
+static int rescue(struct rescue *s, const char *why,
+		  const struct store_records *records)
+{
+	struct store_repair *r = s->r;
+	int err;
+
+	tell_plan(r, why, records);
+	if (r->opt->dry_run)
+		return diag_set(s->diag, -AKIN_E_catalog, "the metadata must "
+				"be made anew: %s", why);
+	err = store_repair_confirm(r, s->diag);
+	if (!err)
+		err = make_meta_dir(r, s->diag);
+	if (!err)
+		err = store_lock_all(r->p, s->diag);
+	if (err)
+		return err;
+	carry(s);
+	s->least.txn = s->carried.numbers.txn;
+	s->least.container = s->carried.numbers.last_container;
+	err = clear(s);
+	if (!err)
+		err = store_records_numbers(r, records, &s->least, s->diag);
+	if (!err)
+		err = fill(s);
+	if (!err)
+		err = store_records_take(r, records, s->diag);
+	return err ? err : open_for_all(s);
+}
+
+int store_rescue(struct store_repair *r, const char *why,
+		 struct akin_diag *diag)
+{
+	struct akin_diag d = { 0 };
+	struct rescue s = { .r = r, .diag = &d };
+	struct store_records records = { 0 };
+	int err;
+
+	err = store_records_list(r->p->data, &records, &d);
+	if (!err)
+		err = rescue(&s, why, &records);
+	store_records_release(&records);
+	carried_release(&s.carried);
+	mem_free(s.rows);
+	mem_free(s.broken);
+	return err ? diag_set(diag, err, "%s", d.code ? d.text :
+			      akin_strerror(err)) : 0;
+}
