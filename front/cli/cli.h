@@ -43,6 +43,7 @@ int cli_cmd_protect(struct cli *c);
 int cli_cmd_unprotect(struct cli *c);
 int cli_cmd_gc(struct cli *c);
 int cli_cmd_check(struct cli *c);
+int cli_cmd_repair(struct cli *c);
 int cli_cmd_stats(struct cli *c);
 int cli_cmd_sysstat(struct cli *c);
 int cli_cmd_metrics(struct cli *c);
@@ -52,6 +53,8 @@ int cli_cmd_estimate(struct cli *c);
 int cli_cmd_version(struct cli *c);
 int cli_cmd_help(struct cli *c);
 
+/* -AKIN_E_usage unless -p, or what stands for it, names a pool. */
+int cli_need_pool(struct cli *c);
 /* Opens the pool that -p names, into c->pool. */
 int cli_open(struct cli *c, bool read_only);
 

@@ -7,43 +7,13 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cli_finding.h"
 #include "cli_text.h"
 
-/* Without a code it is a remark, which counts for nothing. */
 static void on_finding(void *ctx, int code, const char *text,
 		       const char *snapshot, const char *path)
 {
-	struct cli *c = ctx;
-	struct cli_str *t = &c->text;
-	bool have_snapshot = snapshot && *snapshot;
-	bool have_path = path && *path;
-
-	cli_term_clear();
-	if (c->args.json) {
-		cli_json_begin(&c->json, code ? "finding" : "remark");
-		if (code)
-			cli_json_text(&c->json, "code", akin_error_name(code));
-		cli_json_text(&c->json, "message", text);
-		if (have_snapshot)
-			cli_json_text(&c->json, "snapshot", snapshot);
-		if (have_path)
-			cli_json_name(&c->json, "path", path);
-		cli_json_end(&c->json, stdout);
-		return;
-	}
-	cli_str_reset(t);
-	cli_plain(t, text);
-	if (have_snapshot)
-		cli_str_addf(t, "  [%.8s%s", snapshot, have_path ? ":" : "]");
-	else if (have_path)
-		cli_str_add(t, "  [");
-	if (have_path) {
-		cli_quote(t, path, strlen(path));
-		cli_str_addc(t, ']');
-	}
-	printf("%s\n", cli_str_text(t));
-	/* Someone may be watching. */
-	fflush(stdout);
+	cli_print_finding(ctx, code, text, snapshot, path);
 }
 
 static void print_json(struct cli *c, const struct akin_check_result *r)

@@ -290,6 +290,30 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	  { "akin check --read-data=20G --json", "20 GiB of it, for a program." } },
 	0, 0, CLI_COMPLETE_NONE },
 
+[CLI_REPAIR] = {
+	"repair", "make whole again what can be, from what is there",
+	{ "-p POOL repair [--dry-run] [--yes] [OPTION]..." },
+	"First it looks, as 'akin check' does, and prints what is wrong, what it\n"
+	"would do, and which files of which snapshots are lost. Then it asks; off\n"
+	"a terminal it needs --yes. What is sound is never changed, and what\n"
+	"cannot be read is moved into a directory 'quarantine' of the pool, never\n"
+	"deleted. It can be interrupted and run again. Backups and 'akin gc' must\n"
+	"not run meanwhile.\n"
+	"\n"
+	"If the metadata directory is lost, or its catalog cannot be read, all of\n"
+	"it is made anew from the data directory: the snapshots with their tags\n"
+	"and protection; a policy has to be set again. Look first whether a disk\n"
+	"is just not mounted.\n"
+	"\n"
+	"The exit code is 0 if everything is whole, and 5 if damage is left: then\n"
+	"back up what still exists (a file that looks unchanged is read again if\n"
+	"it is damaged), which stores anew what is missing, and run it once more.\n",
+	{ { "akin repair --dry-run", "What is wrong, and what could be done?" },
+	  { "akin repair", "Do it, after asking." },
+	  { "akin repair --read-data --yes", "Look at every byte; do not ask." },
+	  { "akin repair --yes --json", "For a program." } },
+	0, 0, CLI_COMPLETE_NONE },
+
 [CLI_STATS] = {
 	"stats", "show what a pool, or a snapshot, holds and takes",
 	{ "-p POOL stats [SNAP...]" },

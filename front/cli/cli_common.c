@@ -34,6 +34,16 @@ static void say_budget(struct cli *c)
 	cli_str_release(&t);
 }
 
+int cli_need_pool(struct cli *c)
+{
+	if (c->args.pool && *c->args.pool)
+		return 0;
+	cli_fail(&c->diag, -AKIN_E_usage, "no pool given");
+	cli_hint(&c->diag, "Name it with -p POOL, in AKIN_POOL, or as "
+		 "'pool = ...' in the configuration.");
+	return -AKIN_E_usage;
+}
+
 int cli_open(struct cli *c, bool read_only)
 {
 	struct akin_open_options opt = {
@@ -42,14 +52,10 @@ int cli_open(struct cli *c, bool read_only)
 		.nr_threads = c->args.threads,
 		.read_only = read_only,
 	};
-	int err;
+	int err = cli_need_pool(c);
 
-	if (!c->args.pool || !*c->args.pool) {
-		cli_fail(&c->diag, -AKIN_E_usage, "no pool given");
-		cli_hint(&c->diag, "Name it with -p POOL, in AKIN_POOL, or as "
-			 "'pool = ...' in the configuration.");
-		return -AKIN_E_usage;
-	}
+	if (err)
+		return err;
 	err = akin_pool_open(&opt, &c->pool, &c->diag);
 	if (err)
 		return err;

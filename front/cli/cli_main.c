@@ -34,6 +34,7 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_UNPROTECT] = cli_cmd_unprotect,
 	[CLI_GC] = cli_cmd_gc,
 	[CLI_CHECK] = cli_cmd_check,
+	[CLI_REPAIR] = cli_cmd_repair,
 	[CLI_STATS] = cli_cmd_stats,
 	[CLI_SYSSTAT] = cli_cmd_sysstat,
 	[CLI_METRICS] = cli_cmd_metrics,

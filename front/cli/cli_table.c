@@ -169,7 +169,7 @@ const struct cli_option cli_options[] = {
 	{ "verify", 0, CLI_FLAG, NULL, B(RESTORE), AT(verify),
 	  "read everything back afterwards and compare" },
 	{ "dry-run", 'n', CLI_FLAG, NULL, B(BACKUP) | B(RESTORE) |
-	  B(FORGET) | B(GC), AT(dry_run),
+	  B(FORGET) | B(GC) | B(REPAIR), AT(dry_run),
 	  "say what would happen; write nothing" },
 
 	/* forget, policy -------------------------------------------------- */
@@ -222,6 +222,12 @@ const struct cli_option cli_options[] = {
 	/* check ---------------------------------------------------------- */
 	{ "read-data", 0, CLI_SHARE, "N%|SIZE", B(CHECK), AT(read_data),
 	  "read data too: all of it, a share (5%), or so much (10G)" },
+
+	/* repair --------------------------------------------------------- */
+	{ "read-data", 0, CLI_FLAG, NULL, B(REPAIR), AT(read_all),
+	  "look for damage in the data, too: reads all of it" },
+	{ "yes", 'y', CLI_FLAG, NULL, B(REPAIR), AT(yes),
+	  "do what is to be done without asking", .line_only = true },
 
 	/* sysstat ---------------------------------------------------------- */
 	{ "extended", 'x', CLI_FLAG, NULL, B(SYSSTAT), AT(extended),

@@ -14,7 +14,7 @@
 enum cli_command {
 	CLI_INIT, CLI_BACKUP, CLI_SNAPSHOTS, CLI_LS, CLI_FIND, CLI_DIFF,
 	CLI_CAT, CLI_RESTORE, CLI_FORGET, CLI_UNDELETE, CLI_POLICY, CLI_TAG,
-	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_CHECK, CLI_STATS, CLI_SYSSTAT,
+	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_CHECK, CLI_REPAIR, CLI_STATS, CLI_SYSSTAT,
 	CLI_METRICS, CLI_INSPECT,
 	CLI_CAPACITY, CLI_ESTIMATE, CLI_VERSION, CLI_HELP,
 	CLI_NR_COMMANDS
@@ -53,6 +53,8 @@ struct cli_args {
 	bool interrupted;
 	unsigned threshold;
 	uint64_t limit;
+	/* repair */
+	bool yes, read_all;
 	/* forget, policy, tag, protect */
 	unsigned keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly;
 	unsigned keep_yearly;

@@ -14,7 +14,7 @@ expect 2 "$AKIN" init --chunk-size 3000 "$tmp/a"
 expect 2 "$AKIN" init --compression nonsense "$tmp/a"
 expect 2 "$AKIN" -p "$pool" snapshots --memory nonsense
 assert_no_file "$tmp/a"
-for command in '' init backup snapshots ls find diff cat restore check stats \
+for command in '' init backup snapshots ls find diff cat restore check repair stats \
 	inspect capacity version help; do
 	# shellcheck disable=SC2086 # a word or none
 	expect 0 "$AKIN" $command --help
