@@ -66,9 +66,9 @@ static void link_newest_locked(struct groupcache *gc,
 	gc->newest = e;
 }
 
-static void entry_free(struct groupcache_entry *e)
+static void entry_free_locked(struct groupcache *gc, struct groupcache_entry *e)
 {
-	mem_free(e->raw);
+	groupcache_give_raw_locked(gc, e->raw, e->cap);
 	mem_free(e->why);
 	mem_free(e);
 }
@@ -83,8 +83,8 @@ static void drop_locked(struct groupcache *gc, struct groupcache_entry *e)
 		at = &(*at)->chain;
 	*at = e->chain;
 	gc->stats.bytes -= e->bytes;
+	entry_free_locked(gc, e);
 	counters_set(gc->opt.counters, group_bytes, gc->stats.bytes);
-	entry_free(e);
 }
 
 static void shrink_locked(struct groupcache *gc)
@@ -102,6 +102,7 @@ void groupcache_set_budget(struct groupcache *gc, size_t bytes)
 {
 	pthread_mutex_lock(&gc->lock);
 	gc->opt.budget_bytes = bytes;
+	groupcache_drop_spares_locked(gc);
 	shrink_locked(gc);
 	pthread_mutex_unlock(&gc->lock);
 }
@@ -115,6 +116,8 @@ void groupcache_clear(struct groupcache *gc)
 		unlink_used_locked(gc, e);
 		drop_locked(gc, e);
 	}
+	groupcache_drop_spares_locked(gc);
+	counters_set(gc->opt.counters, group_bytes, gc->stats.bytes);
 	pthread_mutex_unlock(&gc->lock);
 }
 
@@ -128,9 +131,10 @@ void groupcache_free(struct groupcache *gc)
 	for (i = 0; i < GROUPCACHE_BUCKETS; i++) {
 		for (e = gc->buckets[i]; e; e = next) {
 			next = e->chain;
-			entry_free(e);
+			entry_free_locked(gc, e);
 		}
 	}
+	groupcache_drop_spares_locked(gc);
 	pthread_cond_destroy(&gc->changed);
 	pthread_mutex_destroy(&gc->lock);
 	mem_free(gc);
@@ -167,7 +171,7 @@ static void fail_locked(struct groupcache_entry *e, int err,
 static void count_locked(struct groupcache *gc, struct groupcache_entry *e)
 {
 	/* Small groups cost more than their bytes. */
-	e->bytes = e->data.raw_len + sizeof(*e);
+	e->bytes = e->cap + sizeof(*e);
 	gc->stats.bytes += e->bytes;
 	counters_set(gc->opt.counters, group_bytes, gc->stats.bytes);
 	gc->stats.peak_bytes = max_u64(gc->stats.peak_bytes, gc->stats.bytes);
@@ -360,6 +364,7 @@ void groupcache_offer(struct groupcache *gc, u64 container, u32 index,
 		e = insert_locked(gc, container, index);
 	if (e) {
 		e->raw = copy;
+		e->cap = raw_len;
 		e->data.raw = copy;
 		e->data.raw_len = raw_len;
 		e->state = ENTRY_VERIFIED;

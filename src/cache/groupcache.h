@@ -17,16 +17,29 @@
 #ifndef CACHE_GROUPCACHE_H
 #define CACHE_GROUPCACHE_H
 
+#include "base/buf.h"
 #include "cache/dircache.h"
 #include "codec/codec.h"
 #include "hash/hash.h"
 
 struct groupcache;
 
+/*
+ * Buffers between two uses. A level of decoding takes one of each kind and
+ * gives it back when those below have done so: each level meets its own again,
+ * in the size that it needs. More levels than this allocate; they are rare.
+ */
+#define DECODER_SPARES 3
+struct decoder_spares {
+	struct buf bufs[DECODER_SPARES];
+	u32 nr;
+};
+
 /* One thread's tools for decoding. */
 struct decoder {
 	struct codec_ctx *codec;
 	struct hash_scratch *scratch;
+	struct decoder_spares stored, prefixes;
 };
 int decoder_init(struct decoder *d, const struct codec_choice *choice,
 		 struct akin_diag *diag) __must_check;

@@ -25,27 +25,6 @@
 #include "base/mem.h"
 #include "cache/groupcache_internal.h"
 
-int decoder_init(struct decoder *d, const struct codec_choice *choice,
-		 struct akin_diag *diag)
-{
-	int err;
-
-	memset(d, 0, sizeof(*d));
-	err = codec_ctx_new(choice, &d->codec, diag);
-	if (!err)
-		err = hash_scratch_new(&d->scratch, diag);
-	if (err)
-		decoder_release(d);
-	return err;
-}
-
-void decoder_release(struct decoder *d)
-{
-	codec_ctx_free(d->codec);
-	hash_scratch_free(d->scratch);
-	memset(d, 0, sizeof(*d));
-}
-
 /* Bases in use --------------------------------------------------------------*/
 
 static void drop_oldest(struct groupcache_run *run)
@@ -256,10 +235,11 @@ static int read_group(struct groupcache_run *run, struct container_reader *r,
 		      u32 index, struct container_group *out,
 		      struct akin_diag *diag)
 {
+	struct buf room = decoder_take(&run->dec->stored);
 	struct groupcache *gc = run->gc;
 	int err;
 
-	err = container_read_group(r, index, out, diag);
+	err = container_read_group_into(r, index, TAKE(&room), out, diag);
 	if (err)
 		return err;
 	__atomic_fetch_add(&gc->read_bytes, out->bytes.len, __ATOMIC_RELAXED);
@@ -267,12 +247,19 @@ static int read_group(struct groupcache_run *run, struct container_reader *r,
 	return 0;
 }
 
+static void release_group(struct groupcache_run *run,
+			  struct container_group *g)
+{
+	decoder_give(&run->dec->stored, &g->bytes);
+	container_group_release(g);
+}
+
 static int unpack_ref(struct groupcache_run *run,
 		      const struct container_group *g, u8 *raw,
 		      struct place *failed_ret, struct akin_diag *diag)
 {
 	const struct group_header *h = &g->header;
-	struct buf prefix = { 0 };
+	struct buf prefix = decoder_take(&run->dec->prefixes);
 	struct prefix p = { .run = run, .out = &prefix,
 			    .left = h->ref_raw_len, .depth = h->depth };
 	int err;
@@ -282,7 +269,7 @@ static int unpack_ref(struct groupcache_run *run,
 		err = codec_decompress_ref(run->dec->codec, h->codec_id,
 					   prefix.data, prefix.len, g->payload,
 					   h->stored_len, raw, h->raw_len);
-	buf_release(&prefix);
+	decoder_give(&run->dec->prefixes, &prefix);
 	*failed_ret = p.failed;
 	return err;
 }
@@ -297,7 +284,7 @@ static int unpack(struct groupcache_run *run, struct groupcache_entry *e,
 	struct akin_diag why = { 0 };
 	int err;
 
-	e->raw = mem_alloc(h->raw_len);
+	e->raw = groupcache_take_raw(run->gc, h->raw_len, &e->cap);
 	e->data.raw = e->raw;
 	e->data.raw_len = h->raw_len;
 	if (!e->raw)
@@ -309,7 +296,7 @@ static int unpack(struct groupcache_run *run, struct groupcache_entry *e,
 				       g->payload, h->stored_len, e->raw,
 				       h->raw_len);
 	if (err) {
-		mem_free(e->raw);
+		groupcache_give_raw(run->gc, e->raw, e->cap);
 		e->raw = NULL;
 		e->data.raw = NULL;
 		return diag_set(diag, err, "container %llu: group %u: %s",
@@ -381,7 +368,7 @@ int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,
 	if (err)
 		return err;
 	err = unpack(run, e, &g, &failed, diag);
-	container_group_release(&g);
+	release_group(run, &g);
 	return err;
 }
 
@@ -496,10 +483,10 @@ int groupcache_test(struct groupcache *gc, struct decoder *dec,
 		return err;
 	compare_bases(d, &g.header, out);
 	err = unpack(&run, &e, &g, &out->base, diag);
-	container_group_release(&g);
+	release_group(&run, &g);
 	groupcache_let_go(&run);
 	if (!err)
 		err = verify_chunks(&run, d, &e.data, &out->bad, diag);
-	mem_free(e.raw);
+	groupcache_give_raw(gc, e.raw, e.cap);
 	return err;
 }

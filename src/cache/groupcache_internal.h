@@ -31,11 +31,27 @@ struct groupcache_entry {
 	enum groupcache_state state;
 	u32 pins;
 	u8 *raw;
+	size_t cap;			/* of @raw; at least data.raw_len */
 	int err;			/* FAILED, WRONG */
 	struct akin_diag *why;		/* the same; NULL if out of memory */
 	size_t bytes;			/* counted, with the entry itself */
 	struct groupcache_entry *chain;	/* in its bucket */
 	struct groupcache_entry *prev, *next; /* by last use, unpinned only */
+};
+
+/*
+ * What evicted groups leave for the next ones. Fresh memory costs more than
+ * decoding into it: the kernel clears every page, one fault each. It counts as
+ * used; GROUPCACHE_SPARE_SHARE of the budget at most, and only of such a size
+ * that the heap would map or trim it each time.
+ */
+#define GROUPCACHE_SPARES 16
+#define GROUPCACHE_SPARE_SHARE 16
+#define GROUPCACHE_SPARE_MIN (32 * KiB)
+
+struct groupcache_spare {
+	u8 *raw;
+	size_t cap;
 };
 
 struct groupcache {
@@ -44,6 +60,9 @@ struct groupcache {
 	pthread_cond_t changed;	/* some entry's state did */
 	struct groupcache_entry *buckets[GROUPCACHE_BUCKETS];
 	struct groupcache_entry *oldest, *newest;
+	struct groupcache_spare spares[GROUPCACHE_SPARES];
+	u32 nr_spares;
+	size_t spare_bytes;
 	struct groupcache_stats stats;
 	u64 read_bytes;		/* atomic; belongs to the stats */
 };
@@ -86,6 +105,17 @@ void groupcache_let_go(struct groupcache_run *run);
 int groupcache_pin(struct groupcache_run *run, u64 container, u32 index,
 		   bool verified, const struct group_data **out,
 		   struct akin_diag *diag) __must_check;
+
+/* Memory for @len raw bytes, or more; NULL if there is none. */
+u8 *groupcache_take_raw(struct groupcache *gc, size_t len, size_t *cap_ret);
+/* Keeps or frees it; NULL is fine. */
+void groupcache_give_raw(struct groupcache *gc, u8 *raw, size_t cap);
+void groupcache_give_raw_locked(struct groupcache *gc, u8 *raw, size_t cap);
+void groupcache_drop_spares_locked(struct groupcache *gc);
+
+/* A buffer, empty, with memory or without, and back. */
+struct buf decoder_take(struct decoder_spares *s);
+void decoder_give(struct decoder_spares *s, struct buf *b);
 
 /* Fill @e's raw bytes. */
 int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,

@@ -255,21 +255,37 @@ static bool group_agrees(const struct directory *d, const struct dir_group *g,
 int container_read_group(struct container_reader *r, u32 index,
 			 struct container_group *out, struct akin_diag *diag)
 {
+	struct buf room = { 0 };
+
+	return container_read_group_into(r, index, &room, out, diag);
+}
+
+int container_read_group_into(struct container_reader *r, u32 index,
+			      struct buf *room, struct container_group *out,
+			      struct akin_diag *diag)
+{
 	const struct dir_group *g;
 	size_t total;
 	u8 *bytes;
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	if (index >= r->dir.nr_groups)
+	out->bytes = *room;
+	memset(room, 0, sizeof(*room));
+	buf_reset(&out->bytes);
+	if (index >= r->dir.nr_groups) {
+		container_group_release(out);
 		return diag_set(diag, -AKIN_E_bad_field,
 				"container %llu: group %u of %u",
 				(unsigned long long)r->dir.container, index,
 				r->dir.nr_groups);
+	}
 	g = &r->dir.groups[index];
 	bytes = buf_extend(&out->bytes, g->len);
-	if (!bytes)
+	if (!bytes) {
+		container_group_release(out);
 		return diag_set(diag, -AKIN_E_nomem, "container group");
+	}
 	err = file_pread(r->file, bytes, g->len, g->off, diag);
 	if (!err) {
 		err = group_decode(bytes, g->len, r->dir.container,

@@ -58,6 +58,11 @@ void container_group_release(struct container_group *g);
 int container_read_group(struct container_reader *r, u32 index,
 			 struct container_group *out, struct akin_diag *diag)
 	__must_check;
+/* The same into the memory of @room, which is taken (emptied), also on
+ * failure; it may have none. */
+int container_read_group_into(struct container_reader *r, u32 index,
+			      struct buf *room, struct container_group *out,
+			      struct akin_diag *diag) __must_check;
 /* Header of the file itself against what the directory says (for check). */
 int container_check_header(struct container_reader *r,
 			   struct container_header *out,

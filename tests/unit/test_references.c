@@ -757,6 +757,116 @@ static void test_no_memory(void **state)
 	free(s);
 }
 
+/* Memory for later --------------------------------------------------------- */
+
+static u64 cached_bytes(struct world *w)
+{
+	struct groupcache_stats stats;
+
+	groupcache_get_stats(w->groups, &stats);
+	return stats.bytes;
+}
+
+/* What is kept counts, is bounded, and is handed on only where it fits. */
+static void test_spares(void **state)
+{
+	const size_t room = 48 * KiB;
+	struct world w;
+	u8 *a, *b;
+	size_t cap;
+
+	world_init(&w, 2 * room * GROUPCACHE_SPARE_SHARE);
+	a = mem_alloc(room);
+	b = mem_alloc(room + 1);
+	groupcache_give_raw(w.groups, a, room);
+	assert_int_equal(cached_bytes(&w), room);
+	groupcache_give_raw(w.groups, b, room + 1);	/* over the share */
+	groupcache_give_raw(w.groups, mem_alloc(100), 100);
+	groupcache_give_raw(w.groups, NULL, 0);
+	assert_int_equal(cached_bytes(&w), room);
+	b = groupcache_take_raw(w.groups, room / 2 - 1, &cap);
+	assert_ptr_not_equal(a, b);
+	assert_int_equal(cap, room / 2 - 1);
+	mem_free(b);
+	b = groupcache_take_raw(w.groups, room + 1, &cap);
+	assert_ptr_not_equal(a, b);
+	groupcache_give_raw(w.groups, b, cap - 1);	/* now it fits in */
+	assert_int_equal(cached_bytes(&w), 2 * room);
+	assert_ptr_equal(groupcache_take_raw(w.groups, room / 2, &cap), a);
+	assert_int_equal(cap, room);
+	assert_ptr_equal(groupcache_take_raw(w.groups, room, &cap), b);
+	assert_int_equal(cached_bytes(&w), 0);
+	groupcache_give_raw(w.groups, a, room);
+	groupcache_give_raw(w.groups, b, room);
+	groupcache_set_budget(w.groups, room);
+	assert_int_equal(cached_bytes(&w), 0);
+	world_release(&w);
+}
+
+/* The buffers of one level come back to the same level. */
+static void test_decoder_spares(void **state)
+{
+	struct decoder_spares s = { 0 };
+	struct buf b[DECODER_SPARES + 1] = { { 0 } };
+	const u8 *mine[DECODER_SPARES];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(b); i++) {
+		b[i] = decoder_take(&s);
+		assert_null(b[i].data);
+		buf_put_le64(&b[i], i);
+	}
+	for (i = 0; i < DECODER_SPARES; i++)
+		mine[i] = b[i + 1].data;
+	for (i = ARRAY_SIZE(b); i-- > 0;)
+		decoder_give(&s, &b[i]);
+	assert_int_equal(s.nr, DECODER_SPARES);
+	for (i = DECODER_SPARES; i-- > 0;) {
+		b[i] = decoder_take(&s);
+		assert_ptr_equal(b[i].data, mine[DECODER_SPARES - 1 - i]);
+		assert_int_equal(b[i].len, 0);
+	}
+	/* A huge one is not kept. */
+	assert_non_null(buf_extend(&b[0], 1 << 20));
+	decoder_give(&s, &b[0]);
+	assert_int_equal(s.nr, 0);
+	for (i = 0; i < DECODER_SPARES; i++)
+		buf_release(&b[i]);
+}
+
+/* Groups of all sizes, in the memory of others. */
+static void test_used_again(void **state)
+{
+	enum { NR = 40 };
+	static u8 bytes[NR][60 * KiB];
+	const struct group_data *data;
+	struct rng r = { 5 };
+	struct refbuild b;
+	struct world w;
+	u32 len[NR], i, round;
+
+	world_init(&w, 1 << 20);
+	begin(&w, &b, 1);
+	for (i = 0; i < NR; i++) {
+		len[i] = 20 * KiB + (u32)rng_below(&r, 40 * KiB);
+		rng_fill(&r, bytes[i], len[i]);
+		refbuild_chunk(&b, bytes[i], len[i]);
+		refbuild_group(&b, NULL);
+	}
+	refbuild_seal(&b);
+	for (round = 0; round < 4 * NR; round++) {
+		i = round < 2 * NR ? round % NR : (u32)rng_below(&r, NR);
+		OK(groupcache_get(w.groups, &w.dec, 1, i, &data, NULL));
+		assert_int_equal(data->raw_len, len[i]);
+		assert_memory_equal(data->raw, bytes[i], len[i]);
+		groupcache_put(w.groups, data);
+		assert_true(cached_bytes(&w) <= 1 << 20);
+	}
+	groupcache_clear(w.groups);
+	assert_int_equal(cached_bytes(&w), 0);
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -768,6 +878,9 @@ int main(void)
 		cmocka_unit_test(test_lazy_fingerprints),
 		cmocka_unit_test(test_many_ways),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_spares),
+		cmocka_unit_test(test_decoder_spares),
+		cmocka_unit_test(test_used_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
