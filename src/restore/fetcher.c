@@ -5,6 +5,10 @@
  * A group is wanted once however many items point to it. Its worker pins the
  * decoded bytes in the group cache; the last item that wants it unpins them,
  * and the cache keeps them for as long as its budget allows.
+ *
+ * Workers take batches of neighbours, BATCH_GROUPS of them or what there is
+ * when somebody waits for one, and say so once when a batch is ready: who
+ * writes is faster than those who decode, and would be woken for every group.
  */
 #include <pthread.h>
 
@@ -17,6 +21,12 @@
 #define NR_BUCKETS 512
 /* Copies of one chunk looked for when the first cannot be read. */
 #define COPIES_TRIED 4
+/*
+ * Short against the window: a default one holds 200 groups. Of a small one, or
+ * of large groups, there are BATCHES_MIN batches for each worker.
+ */
+#define BATCH_GROUPS 8
+#define BATCHES_MIN 2
 /* Emitted before the pool's counters hear of it. */
 #define TELL_BYTES MiB
 
@@ -24,13 +34,14 @@ enum item_type { ITEM_CHUNK, ITEM_HOLE, ITEM_INLINE, ITEM_FAILED, ITEM_MARK };
 
 /* A group on its way, wanted by @wanted items. */
 struct wanted_group {
-	struct work work;
+	struct work work;	/* of the batch, if it is the first of one */
+	struct wanted_group *next;	/* in its batch */
 	struct fetcher *f;
 	u64 container;
 	u32 index;
 	u32 wanted;
 	u64 bytes;		/* what it counts in the window */
-	bool ready;		/* under f->lock */
+	bool ready;		/* under f->lock; or the worker's */
 	int err;
 	struct akin_diag diag;
 	const struct group_data *data;
@@ -58,8 +69,12 @@ struct fetcher {
 	struct item *ring;
 	u32 first, nr;
 	u64 window;		/* bytes of the groups wanted now */
+	struct wanted_group *batch, **batch_end;	/* nobody's work yet */
+	u32 batch_nr;
+	u64 batch_bytes, batch_max;
 	struct wanted_group *buckets[NR_BUCKETS];
-	pthread_mutex_t lock;	/* guards ready, err, diag, data of groups */
+	pthread_mutex_t lock;	/* guards ready of groups; what is ready, has
+				 * err, diag and data */
 	pthread_cond_t ready;
 	u64 emitted;		/* bytes the counters do not know of yet */
 	struct fp *fps;		/* of one leaf */
@@ -77,6 +92,9 @@ int fetcher_new(struct depot *d, struct decoder *dec,
 	f->depot = d;
 	f->dec = dec;
 	f->opt = *opt;
+	f->batch_end = &f->batch;
+	f->batch_max = opt->window_bytes /
+		       (BATCHES_MIN * workers_nr(d->workers));
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->ready, NULL);
 	f->ring = mem_calloc(RING_ITEMS, sizeof(*f->ring));
@@ -98,24 +116,41 @@ static struct wanted_group **bucket(struct fetcher *f, u64 container,
 	return &f->buckets[(h ^ h >> 32) % NR_BUCKETS];
 }
 
-static void fetch_one(struct work *work, void *thread_ctx)
+static void fetch_batch(struct work *work, void *thread_ctx)
 {
-	struct wanted_group *g = container_of(work, struct wanted_group, work);
-	struct fetcher *f = g->f;
-	const struct group_data *data = NULL;
-	struct akin_diag diag = { 0 };
-	int err;
+	struct wanted_group *first = container_of(work, struct wanted_group,
+						  work), *g;
+	struct fetcher *f = first->f;
 
-	err = groupcache_get(f->depot->groups, thread_ctx, g->container,
-			     g->index, &data, &diag);
+	for (g = first; g; g = g->next)
+		g->err = groupcache_get(f->depot->groups, thread_ctx,
+					g->container, g->index, &g->data,
+					&g->diag);
 	pthread_mutex_lock(&f->lock);
-	g->err = err;
-	if (err)
-		g->diag = diag;
-	g->data = data;
-	g->ready = true;
-	pthread_cond_broadcast(&f->ready);
+	for (g = first; g; g = g->next)
+		g->ready = true;
+	pthread_cond_signal(&f->ready);
 	pthread_mutex_unlock(&f->lock);
+}
+
+static void queue_batch(struct fetcher *f)
+{
+	if (f->batch)
+		workers_queue(f->depot->workers, &f->batch->work);
+	f->batch = NULL;
+	f->batch_end = &f->batch;
+	f->batch_nr = 0;
+	f->batch_bytes = 0;
+}
+
+static void add_to_batch(struct fetcher *f, struct wanted_group *g)
+{
+	*f->batch_end = g;
+	f->batch_end = &g->next;
+	f->batch_nr++;
+	f->batch_bytes += g->bytes;
+	if (f->batch_nr == BATCH_GROUPS || f->batch_bytes >= f->batch_max)
+		queue_batch(f);
 }
 
 /* Find or start group @index; NULL: out of memory. */
@@ -138,17 +173,19 @@ static struct wanted_group *want(struct fetcher *f, u64 container, u32 index,
 	g->index = index;
 	g->wanted = 1;
 	g->bytes = bytes;
-	g->work.run = fetch_one;
+	g->work.run = fetch_batch;
 	g->chain = *b;
 	*b = g;
 	f->window += bytes;
-	workers_queue(f->depot->workers, &g->work);
+	add_to_batch(f, g);
 	return g;
 }
 
 static void wait_ready(struct fetcher *f, struct wanted_group *g)
 {
 	pthread_mutex_lock(&f->lock);
+	if (!g->ready)
+		queue_batch(f);		/* it may be there */
 	while (!g->ready)
 		pthread_cond_wait(&f->ready, &f->lock);
 	pthread_mutex_unlock(&f->lock);
