@@ -16,8 +16,14 @@ PY
 writer=$!
 pids+=("$writer")
 new_pool
+# Starting Python may take longer than the backup, where much else runs.
+while [ "$(stat -c %s "$src/log")" = 30000000 ]; do
+	kill -0 "$writer" || fail "nobody writes"
+	sleep 0.05
+done
 expect 3 akin backup --json --limit-read 20M "$src"
 kill "$writer"
+wait "$writer" || :
 assert_summary files=1 partial=true warnings=1
 assert_says "$err" 'changed while'
 size=$(summary bytes)
