@@ -145,7 +145,12 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"\n"
 	"Files that exist are compared (see --overwrite) and corrected in place,\n"
 	"so an interrupted restore can simply be run again. Owners are restored\n"
-	"where the user may set them.\n",
+	"where the user may set them.\n"
+	"\n"
+	"With --delete, what DIR has and the snapshot does not have goes, in those\n"
+	"directories that the backup saw in full: not where another file system\n"
+	"was mounted that it did not enter, not beside the paths that it was given,\n"
+	"and nothing of the pool. 'akin ls -l' marks such directories.\n",
 	{ { "akin restore latest --target /mnt/new",
 	    "Everything, as DIR/home, DIR/etc and so on." },
 	  { "akin restore latest:/home/eva/mail --target ./mail",

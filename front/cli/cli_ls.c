@@ -59,6 +59,8 @@ void cli_node_json(struct cli *c, const struct akin_node *n)
 		cli_json_bool(j, "changed", true);
 	if (n->unreadable)
 		cli_json_bool(j, "unreadable", true);
+	if (n->partial)
+		cli_json_bool(j, "partial", true);
 }
 
 /* The low twelve bits, as ls shows them. */
@@ -107,6 +109,8 @@ void cli_node_print(struct cli *c, const char *prefix,
 	}
 	if (c->args.long_format && n->unreadable)
 		cli_str_add(t, "  (not fully read)");
+	else if (c->args.long_format && n->partial)
+		cli_str_add(t, "  (in part)");
 	else if (c->args.long_format && n->changed)
 		cli_str_add(t, "  (changed while it was read)");
 	cli_str_addc(t, '\n');

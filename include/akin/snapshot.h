@@ -83,6 +83,7 @@ struct akin_node {
 	bool changed;		/* changed while it was read */
 	bool unreadable;	/* content incomplete */
 	bool linked;		/* has hard links */
+	bool partial;		/* a directory: names were left out on purpose */
 };
 
 /*

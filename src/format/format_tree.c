@@ -30,7 +30,8 @@
 #include "format/format_internal.h"
 #include "format/format_tree.h"
 
-#define NODE_FLAGS (NODE_CHANGED | NODE_UNREADABLE | NODE_LINKED)
+#define NODE_FLAGS (NODE_CHANGED | NODE_UNREADABLE | NODE_LINKED | \
+		    NODE_PARTIAL)
 #define NSEC_PER_SEC 1000000000u
 /* Least bytes of an attribute: a letter, NUL, no value. */
 #define XATTR_MIN_BYTES 3
@@ -98,8 +99,8 @@ static int node_check_target(const struct node *n)
  *						-AKIN_E_bad_field
  *  - no mode bits above 07777, nanoseconds below 10^9
  *						-AKIN_E_bad_field
- *  - size, rdev, target and content only where the type has them
- *						-AKIN_E_bad_field
+ *  - size, rdev, target and content only where the type has them, and only
+ *    directories are partial			-AKIN_E_bad_field
  *  - a symlink's target of 1..NODE_TARGET_MAX bytes
  *						-AKIN_E_bad_length
  *    without NUL				-AKIN_E_bad_field
@@ -124,7 +125,8 @@ static int node_check(const struct node *n)
 		return -AKIN_E_bad_field;
 	if ((n->size && !node_has_size(n->type)) ||
 	    (n->rdev && !node_is_device(n->type)) ||
-	    (n->content.kind && !node_has_content(n->type)))
+	    (n->content.kind && !node_has_content(n->type)) ||
+	    (n->flags & NODE_PARTIAL && n->type != NODE_DIR))
 		return -AKIN_E_bad_field;
 	err = node_check_target(n);
 	if (!err)

@@ -29,6 +29,9 @@ enum node_type {
 #define NODE_CHANGED    0x1	/* changed while it was read */
 #define NODE_UNREADABLE 0x2	/* content could not be read (in part) */
 #define NODE_LINKED     0x4	/* nlink > 1: dev and ino name the group */
+#define NODE_PARTIAL    0x8	/* DIR: has names that were left out, as another
+				 * file system's, or those beside the way to
+				 * what was asked for */
 
 struct node_xattr {
 	const char *name;	/* without NUL inside; NUL-terminated copy */

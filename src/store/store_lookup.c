@@ -150,6 +150,7 @@ void store_node_export(const struct node *n, const char *path,
 	out->changed = n->flags & NODE_CHANGED;
 	out->unreadable = n->flags & NODE_UNREADABLE;
 	out->linked = n->flags & NODE_LINKED;
+	out->partial = n->flags & NODE_PARTIAL;
 }
 
 static int list_tree(struct akin_pool *p, const struct content *ct,

@@ -284,6 +284,11 @@ struct open_dir {
 	struct open_dir *up;
 };
 
+bool restore_is_complete(const struct node *dir)
+{
+	return !(dir->flags & (NODE_UNREADABLE | NODE_PARTIAL));
+}
+
 /* The target learns of a directory when something below it is wanted. */
 static int push_dirs(struct restore *r, struct open_dir *d,
 		     struct akin_diag *diag)
@@ -295,10 +300,9 @@ static int push_dirs(struct restore *r, struct open_dir *d,
 		/* the outermost first; chains of unpushed ones are short */
 		for (below = d; below->up && !below->up->pushed;)
 			below = below->up;
-		/* What a backup could not list is not absent. */
 		err = push_mark(r, MARK_ENTER, &below->node, below->path,
 				r->includes ||
-				(below->node.flags & NODE_UNREADABLE), diag);
+				!restore_is_complete(&below->node), diag);
 		if (err)
 			return err;
 		below->pushed = true;

@@ -45,6 +45,8 @@ struct restore {
 /* Bytes of groups that the pool's readers have read so far. */
 u64 restore_bytes_read(struct restore *r);
 
+/* Are these all the names the directory had? Others may be deleted then. */
+bool restore_is_complete(const struct node *dir);
 /* Everything below (or the file) @n goes to r->target. */
 int restore_run(struct restore *r, const struct node *n,
 		const struct hint *hint, struct akin_diag *diag) __must_check;

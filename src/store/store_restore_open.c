@@ -3,6 +3,9 @@
  * akin_restore: options, target, snapshot; then the walk.
  */
 #include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "os/clock.h"
@@ -43,7 +46,45 @@ static void on_warn(void *ctx, const char *path, const char *text, int code)
 	restore_warn(ctx, path, code, text);
 }
 
-static int open_target(struct restore *r, struct akin_diag *diag)
+/*
+ * A whole snapshot begins at "/": unless that was asked for, the directories
+ * there lead to what was, and nobody has seen what lies beside them.
+ */
+static bool top_is_complete(const struct restore *r, const struct snapshot *s,
+			    const struct node *n)
+{
+	const char *path = r->opt->path ? r->opt->path : "";
+	u32 i;
+
+	if (path[strspn(path, "/")])
+		return restore_is_complete(n);
+	for (i = 0; i < s->nr_paths; i++) {
+		if (!strcmp(s->paths[i], "/"))
+			return true;
+	}
+	return s->nr_paths == 0;
+}
+
+/* Whatever is deleted, the pool stays. */
+static void spare_pool(const struct akin_pool *p, struct target_options *opt)
+{
+	static const char *const parts[TARGET_SPARED] = { "", "/meta", "/data" };
+	char path[PATH_MAX];
+	struct stat st;
+	u32 i;
+
+	for (i = 0; i < TARGET_SPARED; i++) {
+		snprintf(path, sizeof(path), "%s%s", p->path, parts[i]);
+		if (stat(path, &st))
+			continue;
+		opt->spared[i].dev = st.st_dev;
+		opt->spared[i].ino = st.st_ino;
+	}
+}
+
+/* @complete: nothing of the top directory was left out. */
+static int open_target(struct restore *r, bool complete,
+		       struct akin_diag *diag)
 {
 	const struct akin_restore_options *opt = r->opt;
 	struct target_options topt = { 0 };
@@ -53,7 +94,8 @@ static int open_target(struct restore *r, struct akin_diag *diag)
 			 opt->overwrite == AKIN_OVERWRITE_NEVER ?
 				 TARGET_NEVER : TARGET_IF_CHANGED;
 	topt.delete_extra = opt->delete_extra;
-	topt.root_complete = opt->delete_extra && !r->includes;
+	topt.root_complete = opt->delete_extra && !r->includes && complete;
+	spare_pool(r->p, &topt);
 	topt.dry_run = opt->dry_run;
 	topt.link_bytes = r->p->budget.streams / 2;
 	topt.list_bytes = r->p->budget.streams / 4;
@@ -82,7 +124,7 @@ static int run(struct restore *r, const struct snapshot *s,
 		r->result.total.bytes_total = s->counts.bytes;
 	}
 	r->fresh = is_fresh(opt->target);
-	err = open_target(r, diag);
+	err = open_target(r, top_is_complete(r, s, &n), diag);
 	if (!err)
 		err = restore_run(r, &n, &hint, diag);
 	if (!err)

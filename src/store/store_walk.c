@@ -278,12 +278,11 @@ static bool is_pool(const struct walk *w, const struct node *n)
 	return false;
 }
 
-/* The directory stays in the snapshot, without what could not be listed. */
-static int add_unlisted(struct walk *w, struct backup_token *t, bool unreadable,
+/* The directory stays in the snapshot, without what is in it. @flag says why. */
+static int add_unlisted(struct walk *w, struct backup_token *t, u32 flag,
 			struct akin_diag *diag)
 {
-	if (unreadable)
-		t->node.flags |= NODE_UNREADABLE;
+	t->node.flags |= flag;
 	return mark_node(w, TAKE(t), diag);
 }
 
@@ -341,7 +340,7 @@ static int open_frame(struct walk *w, struct walk_frame *f, const char *name,
 	ignore_result(source_walk_leave(w->source, NULL));
 	err = settle(w, name, err, &why, diag);
 	if (!err) {
-		err = add_unlisted(w, TAKE(f->token), true, diag);
+		err = add_unlisted(w, TAKE(f->token), NODE_UNREADABLE, diag);
 		f->token = NULL;
 	}
 	frame_free(f);
@@ -362,7 +361,8 @@ static int add_dir(struct walk *w, const char *name, struct backup_token *t,
 		err = settle(w, name, err, &why, diag);
 		if (err)
 			backup_token_free(t);
-		return err ? err : add_unlisted(w, TAKE(t), true, diag);
+		return err ? err : add_unlisted(w, TAKE(t), NODE_UNREADABLE,
+						diag);
 	}
 	if (lo == hi && w->b->opt->exclude_if_present &&
 	    holds(w, w->b->opt->exclude_if_present)) {
@@ -375,6 +375,8 @@ static int add_dir(struct walk *w, const char *name, struct backup_token *t,
 		backup_token_free(t);
 		return diag_set(diag, -AKIN_E_nomem, "directory");
 	}
+	if (lo != hi)
+		t->node.flags |= NODE_PARTIAL;
 	f->token = t;
 	f->lo = lo;
 	f->hi = hi;
@@ -474,12 +476,14 @@ static int add_entry(struct walk *w, const char *name, struct backup_token *t,
 		return settle(w, name, stat_error(w, err), &why, diag);
 	}
 	if (t->node.type == NODE_DIR && is_pool(w, &t->node)) {
+		if (w->top->token)
+			w->top->token->node.flags |= NODE_PARTIAL;
 		backup_token_free(t);
 		return 0;
 	}
 	if (t->node.type == NODE_DIR && is_other_fs(w, &t->node) &&
 	    !may_cross(w, name, &lo, &hi))
-		return add_unlisted(w, TAKE(t), false, diag);
+		return add_unlisted(w, TAKE(t), NODE_PARTIAL, diag);
 	if (t->node.type == NODE_DIR)
 		return add_dir(w, name, TAKE(t), lo, hi, w->top->depth + 1,
 			       diag);

@@ -73,6 +73,9 @@ enum target_event {
  */
 #define TARGET_LINK_BYTES (24 * MiB)
 
+/* Directories that are never removed, whatever they are called. */
+#define TARGET_SPARED 3
+
 struct target_options {
 	enum target_overwrite overwrite;
 	/* Remove what the snapshot does not have from directories that are
@@ -80,6 +83,9 @@ struct target_options {
 	bool delete_extra;
 	/* The names at the top are complete and ascending, too. */
 	bool root_complete;
+	struct {
+		u64 dev, ino;	/* zeros: nothing */
+	} spared[TARGET_SPARED];
 	bool dry_run;	   /* touch nothing, report events */
 	bool durable;	   /* on disk when target_finish returns 0 */
 	size_t link_bytes; /* 0: TARGET_LINK_BYTES */

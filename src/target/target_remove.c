@@ -4,7 +4,8 @@
  *
  * A tree is removed without recursion and without following anything: the
  * walk's own stack goes down into it and comes back. It stays on one file
- * system: what is mounted below is not ours to empty.
+ * system: what is mounted below is not ours to empty. Nor is the pool that the
+ * restore reads.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,12 +37,24 @@ bool target_unlock(struct target *t, int at, const char *name,
 	return changed;
 }
 
+static bool is_spared(const struct target *t, u64 dev, u64 ino)
+{
+	u32 i;
+
+	for (i = 0; i < TARGET_SPARED; i++) {
+		if (t->opt.spared[i].ino == ino && t->opt.spared[i].dev == dev)
+			return true;
+	}
+	return false;
+}
+
 /* Down into a directory that is to be removed; 0 or an errno. */
 static int enter_doomed(struct target *t, const char *name)
 {
 	int at = dirstack_fd(t->stack);
 	u64 dev, sub_dev, ino;
 	struct stat st;
+	int why = EXDEV;
 
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno;
@@ -51,9 +64,11 @@ static int enter_doomed(struct target *t, const char *name)
 	if (dirstack_enter(t->stack, name))
 		return dirstack_errno(t->stack);
 	dirstack_identity(t->stack, &sub_dev, &ino);
-	if (sub_dev == dev)
+	if (is_spared(t, sub_dev, ino))
+		why = EBUSY;
+	else if (sub_dev == dev)
 		return 0;
-	return dirstack_leave(t->stack) ? dirstack_errno(t->stack) : EXDEV;
+	return dirstack_leave(t->stack) ? dirstack_errno(t->stack) : why;
 }
 
 static bool is_dot(const char *name)

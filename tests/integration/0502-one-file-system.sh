@@ -35,3 +35,15 @@ assert_eq listing "$(listing)" "file mnt mnt/dir mnt/dir/deep mnt/dir/deep/file"
 # With nothing changed, unchanged files stay unread.
 backup -x "$src/mnt/dir" "$src/file"
 assert_summary files_unchanged=2 bytes_read=0
+
+# What was not looked into is not emptied by a restore.
+backup -x "$src"
+akin ls -l "latest:$src" >"$out"
+assert_says "$out" '/mnt  \(in part\)$'
+mkdir -p "$dst/mnt/dir" "$dst/extra"
+echo kept >"$dst/mnt/dir/kept"
+restore "latest:$src" --target "$dst" --delete
+assert_no_file "$dst/extra"
+[ -e "$dst/mnt/dir/kept" ] || fail "emptied another file system"
+restore "latest:$src/mnt" --target "$dst/mnt" --delete
+[ -e "$dst/mnt/dir/kept" ] || fail "emptied another file system by name"

@@ -37,3 +37,37 @@ restore "latest:$src" --target "$dst" --delete
 assert_same_tree "$src" "$dst"
 [ -e "$src/other/two" ] || fail "followed a symlink"
 expect 2 akin restore "latest:$src" "latest:$src/dir" --target "$dst" --delete
+
+# Beside what was asked for nobody has looked.
+mkdir -p "$src/beside"
+echo 3 >"$src/beside/three"
+backup "$src/dir"
+restore latest --target "$tmp/all"
+mkdir -p "$tmp/all/mine" "$tmp/all$src/mine" "$tmp/all$src/dir/extra"
+echo x >"$tmp/all$src/mine/x"
+restore latest --target "$tmp/all" --delete
+[ -d "$tmp/all/mine" ] || fail "removed at the top"
+[ -e "$tmp/all$src/mine/x" ] || fail "removed beside what was backed up"
+assert_no_file "$tmp/all$src/dir/extra"
+restore "latest:$src" --target "$src" --delete
+[ -e "$src/beside/three" ] || fail "removed beside what was backed up"
+
+# Nor in the pool, which backups leave out; and an older snapshot knows of none.
+mkdir "$tmp/home"
+echo 4 >"$tmp/home/four"
+old=$pool
+"$AKIN" init --quiet "$tmp/home/pool"
+pool=$tmp/home/pool
+backup "$tmp/home"
+restore "latest:$tmp/home" --target "$tmp/home" --delete
+assert_summary removed=0
+expect 0 akin check
+pool=$old
+rm -r "$tmp/home/pool"
+backup "$tmp/home"
+mkdir "$tmp/home/sub"
+cp -a "$pool" "$tmp/home/sub/pool"
+pool=$tmp/home/sub/pool
+expect 3 akin restore "latest:$tmp/home" --target "$tmp/home" --delete
+assert_says "$err" 'could not be deleted'
+expect 0 akin check

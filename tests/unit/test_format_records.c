@@ -568,7 +568,8 @@ static void test_tree_rules(void **state)
 } while (0)
 	REFUSED(n.type = 0, AKIN_E_feature);
 	REFUSED(n.type = 9, AKIN_E_feature);
-	REFUSED(n.flags = 8, AKIN_E_feature);
+	REFUSED(n.flags = 0x10, AKIN_E_feature);
+	REFUSED(n.flags = NODE_PARTIAL, AKIN_E_bad_field);
 	REFUSED(n.name = "", AKIN_E_bad_field);
 	REFUSED(n.name = ".", AKIN_E_bad_field);
 	REFUSED(n.name = "..", AKIN_E_bad_field);
