@@ -47,8 +47,8 @@ struct session_options {
 	/* For all streams together: batches, open groups and containers.
 	 * 0: no bound. */
 	size_t memory_bytes;
-	/* Longest chain of references, at most SESSION_DELTA_DEPTH_MAX; 0:
-	 * groups are compressed without. */
+	/* Longest chain of references in data, at most SESSION_DELTA_DEPTH_MAX
+	 * (metadata has its own); 0: groups are compressed without. */
 	u8 delta_depth;
 	bool vary_depth;	/* less in some sessions, so that others find
 				 * near bases; that is what one wants */

@@ -374,7 +374,8 @@ int session_resolve_refs(struct session *s, u64 container, u8 kind,
 	w.s = s;
 	w.container = container;
 	w.kind = kind;
-	w.depth_limit = s->delta_depth;
+	w.depth_limit = kind == CONTAINER_METADATA ? s->meta_depth :
+						     s->delta_depth;
 	w.bytes = w.nr = w.nr_groups = 0;
 	w.max_bytes = (u32)min_u64(REFS_MAX_BYTES *
 				   (u64)s->depot->super.group_bytes,

@@ -652,24 +652,28 @@ static void test_bad_bases(void **state)
 	world_release(&w);
 }
 
-/* Metadata is compressed against metadata. */
+/* Metadata is compressed against metadata, in longer chains than data. */
 static void test_metadata(void **state)
 {
-	struct group_ref near;
+	struct group_ref near = { 0, 0, 1 }, want;
 	struct world w;
-	u64 a, b;
+	u64 at[12];
+	u32 i, base;
 
 	world_init(&w);
-	begin(&w, 2);
-	w.pk.kind = CONTAINER_METADATA;
-	a = put(&w, 0, 0, NULL, 0).container;
-	end(&w);
-	begin(&w, 2);
-	w.pk.kind = CONTAINER_METADATA;
-	near = (struct group_ref){ a, 0, 1 };
-	b = put(&w, 0, 1, &near, 1).container;
-	end(&w);
-	expect_refs(&w, b, 0, 1, &near, 1);
+	for (i = 0; i < ARRAY_SIZE(at); i++) {
+		begin(&w, 2);
+		w.pk.kind = CONTAINER_METADATA;
+		at[i] = put(&w, 0, i, &near, i > 0).container;
+		end(&w);
+		near.container = at[i];
+	}
+	/* Beyond the limit, what the predecessor was made from. */
+	for (i = 1; i < ARRAY_SIZE(at); i++) {
+		base = (u32)min_u64(i - 1, 7);
+		want = (struct group_ref){ at[base], 0, 1 };
+		expect_refs(&w, at[i], 0, (u8)(base + 1), &want, 1);
+	}
 	world_release(&w);
 }
 
