@@ -18,6 +18,7 @@
 struct cli {
 	struct cli_args args;
 	struct akin_pool *pool;	/* NULL until cli_open() */
+	struct akin_session *session;	/* or cli_open_session() */
 	struct akin_diag diag;
 	struct cli_json json;	/* lines for standard output */
 	struct cli_str text;	/* scratch */
@@ -50,6 +51,9 @@ int cli_cmd_metrics(struct cli *c);
 int cli_cmd_inspect(struct cli *c);
 int cli_cmd_capacity(struct cli *c);
 int cli_cmd_estimate(struct cli *c);
+int cli_cmd_put(struct cli *c);
+int cli_cmd_get(struct cli *c);
+int cli_cmd_objects(struct cli *c);
 int cli_cmd_version(struct cli *c);
 int cli_cmd_help(struct cli *c);
 
@@ -57,6 +61,8 @@ int cli_cmd_help(struct cli *c);
 int cli_need_pool(struct cli *c);
 /* Opens the pool that -p names, into c->pool. */
 int cli_open(struct cli *c, bool read_only);
+/* The same as a session, into c->session, with the options of writing. */
+int cli_open_session(struct cli *c, bool read_only);
 
 /* --verify's LEVEL; NULL is the default. */
 enum akin_verify cli_verify_level(const char *level);

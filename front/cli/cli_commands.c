@@ -472,6 +472,44 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	    "long?" } },
 	1, CLI_ANY, CLI_COMPLETE_FILE },
 
+[CLI_PUT] = {
+	"put", "store objects under names in a space",
+	{ "-p POOL put [OPTION]... SPACE PATH [FILE [PATH FILE]...]" },
+	"What a backup program does through the library, from the command line:\n"
+	"one transaction, in it one object for each PATH, with the data of FILE\n"
+	"('-' or nothing: standard input). A SPACE stands for what is backed up as\n"
+	"a whole, and with the host makes the series that retention works on. The\n"
+	"objects become visible together, as a snapshot, or not at all.\n"
+	"\n"
+	"See akin_session(3) for programs.\n",
+	{ { "pg_dump db | akin put postgres main/db", "Store a stream." },
+	  { "akin put images vm7/disk disk.img vm7/config vm7.xml",
+	    "Two objects in one transaction." },
+	  { "akin put --attribute lsn=0/16B3748 --tag full postgres base base.tar",
+	    "With something to remember, and a tag for the snapshot." } },
+	2, CLI_ANY, CLI_COMPLETE_FILE },
+
+[CLI_GET] = {
+	"get", "print an object, or a part of it",
+	{ "-p POOL get [OPTION]... SPACE PATH" },
+	"The newest version, whichever host has stored it, or that of --snapshot.\n"
+	"Into a file, holes stay holes.\n",
+	{ { "akin get postgres main/db | psql", "Give a stream back." },
+	  { "akin get -s 1f3a --offset 1G --length 4K images vm7/disk > block",
+	    "One block of an older version." } },
+	2, 2, CLI_COMPLETE_NONE },
+
+[CLI_OBJECTS] = {
+	"objects", "list objects that programs have stored",
+	{ "-p POOL objects [OPTION]... [SPACE [PATH]]" },
+	"All versions, oldest first: those of SPACE, at or below PATH. Streams\n"
+	"that 'akin backup' has stored have no space.\n",
+	{ { "akin objects", "Everything." },
+	  { "akin objects --newest postgres", "What there is now of one space." },
+	  { "akin objects --name 'disk*' --json images vm7",
+	    "All versions of some, for a program." } },
+	0, 2, CLI_COMPLETE_NONE },
+
 [CLI_VERSION] = {
 	"version", "print the version",
 	{ "version" },

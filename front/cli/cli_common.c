@@ -44,6 +44,31 @@ int cli_need_pool(struct cli *c)
 	return -AKIN_E_usage;
 }
 
+int cli_open_session(struct cli *c, bool read_only)
+{
+	const struct cli_args *a = &c->args;
+	struct akin_session_options opt = {
+		.version = AKIN_SESSION_VERSION,
+		.path = a->pool,
+		.memory_bytes = a->memory,
+		.nr_threads = a->threads,
+		.read_only = read_only,
+		.host = a->host,
+		.program = "akin",
+		.compression = a->compression,
+		.delta_depth = cli_delta_depth(a),
+		.verify = cli_verify_level(a->verify_level),
+	};
+	int err;
+
+	err = cli_need_pool(c);
+	if (!err)
+		err = akin_session_open(&opt, &c->session, &c->diag);
+	if (!err)
+		cli_signal_session(c->session);
+	return err;
+}
+
 int cli_open(struct cli *c, bool read_only)
 {
 	struct akin_open_options opt = {

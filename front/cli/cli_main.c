@@ -41,6 +41,9 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_INSPECT] = cli_cmd_inspect,
 	[CLI_CAPACITY] = cli_cmd_capacity,
 	[CLI_ESTIMATE] = cli_cmd_estimate,
+	[CLI_PUT] = cli_cmd_put,
+	[CLI_GET] = cli_cmd_get,
+	[CLI_OBJECTS] = cli_cmd_objects,
 	[CLI_VERSION] = cli_cmd_version,
 	[CLI_HELP] = cli_cmd_help,
 };
@@ -113,6 +116,8 @@ int main(int argc, char **argv)
 		err = run(&c);
 	code = report(&c, err);
 	cli_signal_pool(NULL);
+	cli_signal_session(NULL);
+	akin_session_close(c.session);
 	akin_pool_close(c.pool);
 	cli_json_release(&c.json);
 	cli_str_release(&c.text);

@@ -11,12 +11,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "akin/session.h"
 #include "cli_signal.h"
 
 /* Beyond this, tables in the kernel cost more than they help. */
 #define MAX_OPEN_FILES 65536
 
 static _Atomic(struct akin_pool *) pool_to_stop;
+static _Atomic(struct akin_session *) session_to_stop;
 static atomic_int received;
 static int wake[2] = { -1, -1 };
 static struct rlimit files_before, files_raised;
@@ -24,6 +26,7 @@ static bool know_limits;
 
 static void on_signal(int sig)
 {
+	struct akin_session *s;
 	struct akin_pool *p;
 	int saved = errno, none = 0;
 
@@ -32,6 +35,9 @@ static void on_signal(int sig)
 	p = atomic_load(&pool_to_stop);
 	if (p)
 		akin_pool_stop(p);
+	s = atomic_load(&session_to_stop);
+	if (s)
+		akin_session_stop(s);
 	/* A full pipe would be readable already. */
 	if (write(wake[1], "", 1) < 0)
 		errno = saved;
@@ -67,6 +73,13 @@ void cli_signal_pool(struct akin_pool *p)
 	/* It may have come while the pool was opened. */
 	if (p && atomic_load(&received))
 		akin_pool_stop(p);
+}
+
+void cli_signal_session(struct akin_session *s)
+{
+	atomic_store(&session_to_stop, s);
+	if (s && atomic_load(&received))
+		akin_session_stop(s);
 }
 
 int cli_signal_received(void)

@@ -16,6 +16,8 @@
 void cli_signal_init(void);
 /* The pool to stop; NULL: none. */
 void cli_signal_pool(struct akin_pool *p);
+struct akin_session;
+void cli_signal_session(struct akin_session *s);
 /* The signal that came, or 0. */
 int cli_signal_received(void);
 /* Readable once a signal came: for poll(2) beside whatever one waits for. */

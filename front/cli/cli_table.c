@@ -16,7 +16,10 @@
 #define B(command) CLI_BIT(CLI_##command)
 /* Commands that name a snapshot. */
 #define NAMING (B(LS) | B(FIND) | B(DIFF) | B(CAT) | B(RESTORE) | B(STATS) | \
-		B(FORGET) | B(UNDELETE) | B(TAG) | B(PROTECT) | B(UNPROTECT))
+		B(FORGET) | B(UNDELETE) | B(TAG) | B(PROTECT) | B(UNPROTECT) | \
+		B(GET) | B(OBJECTS))
+/* Commands that write data. */
+#define WRITING (B(BACKUP) | B(PUT))
 /* Commands that speak of a policy. */
 #define KEEPING (B(FORGET) | B(POLICY))
 
@@ -82,9 +85,9 @@ const struct cli_option cli_options[] = {
 	  "copied between them as it is", .complete = CLI_COMPLETE_DIR },
 
 	/* backup --------------------------------------------------------- */
-	{ "tag", 0, CLI_LIST, "T", B(BACKUP), AT(tags),
+	{ "tag", 0, CLI_LIST, "T", WRITING, AT(tags),
 	  "give the snapshot the tag T; may be repeated" },
-	{ "host", 0, CLI_STRING, "H", B(BACKUP), AT(host),
+	{ "host", 0, CLI_STRING, "H", WRITING, AT(host),
 	  "record the host as H instead of this machine's name" },
 	{ "exclude", 0, CLI_LIST, "PATTERN", B(BACKUP), AT(excludes),
 	  "leave out what PATTERN matches; may be repeated" },
@@ -105,14 +108,14 @@ const struct cli_option cli_options[] = {
 	  "read every file, also those that look unchanged" },
 	{ "read-special", 0, CLI_FLAG, NULL, B(BACKUP), AT(read_special),
 	  "store the contents of named devices and FIFOs, not the nodes" },
-	{ "compression", 0, CLI_STRING, "CODEC", B(BACKUP), AT(compression),
-	  "compress what this backup adds with CODEC, not as the pool does",
+	{ "compression", 0, CLI_STRING, "CODEC", WRITING, AT(compression),
+	  "compress what this run adds with CODEC, not as the pool does",
 	  .complete = CLI_COMPLETE_CODEC },
-	{ "delta-depth", 0, CLI_CHOICE, "N", B(BACKUP), AT(delta_depth),
+	{ "delta-depth", 0, CLI_CHOICE, "N", WRITING, AT(delta_depth),
 	  "compress against similar stored data in chains of at most N, 0 to "
 	  "8, instead of what the pool says",
 	  .choices = "0|1|2|3|4|5|6|7|8" },
-	{ "verify", 0, CLI_CHOICE, "LEVEL", B(BACKUP), AT(verify_level),
+	{ "verify", 0, CLI_CHOICE, "LEVEL", WRITING, AT(verify_level),
 	  "off, match or write instead of what the pool says; see 'akin help "
 	  "verification'", .choices = "off|match|write" },
 	{ "limit-read", 0, CLI_RATE, "RATE", B(BACKUP), AT(limit_read),
@@ -151,6 +154,24 @@ const struct cli_option cli_options[] = {
 	{ "restore-cost", 0, CLI_FLAG, NULL, B(STATS), AT(restore_cost),
 	  "also say how much a restore of SNAP reads and decodes; reads its "
 	  "metadata, and groups that were compressed against others" },
+
+	/* put, get, objects ----------------------------------------------- */
+	{ "attribute", 0, CLI_LIST, "NAME=VALUE", B(PUT), AT(attributes),
+	  "give the objects the attribute NAME; may be repeated",
+	  .line_only = true },
+	{ "snapshot", 's', CLI_STRING, "SNAP", B(GET) | B(OBJECTS),
+	  AT(snapshot), "as of SNAP instead of the newest",
+	  .complete = CLI_COMPLETE_SNAPSHOT, .line_only = true },
+	{ "offset", 0, CLI_SIZE, "SIZE", B(GET), AT(offset),
+	  "begin SIZE bytes behind the start", .line_only = true },
+	{ "length", 0, CLI_SIZE, "SIZE", B(GET), AT(length),
+	  "end after SIZE bytes", .line_only = true },
+	{ "name", 0, CLI_STRING, "PATTERN", B(OBJECTS), AT(object_name),
+	  "only objects whose name matches the shell pattern PATTERN",
+	  .line_only = true },
+	{ "newest", 0, CLI_FLAG, NULL, B(OBJECTS), AT(newest),
+	  "only from the newest snapshot of each space and host",
+	  .line_only = true },
 
 	/* restore -------------------------------------------------------- */
 	{ "target", 't', CLI_STRING, "DIR", B(RESTORE), AT(target),

@@ -16,7 +16,8 @@ enum cli_command {
 	CLI_CAT, CLI_RESTORE, CLI_FORGET, CLI_UNDELETE, CLI_POLICY, CLI_TAG,
 	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_CHECK, CLI_REPAIR, CLI_STATS, CLI_SYSSTAT,
 	CLI_METRICS, CLI_INSPECT,
-	CLI_CAPACITY, CLI_ESTIMATE, CLI_VERSION, CLI_HELP,
+	CLI_CAPACITY, CLI_ESTIMATE, CLI_PUT, CLI_GET, CLI_OBJECTS,
+	CLI_VERSION, CLI_HELP,
 	CLI_NR_COMMANDS
 };
 
@@ -64,6 +65,11 @@ struct cli_args {
 	/* sysstat */
 	bool extended, summary;
 	unsigned count;
+	/* put, get, objects */
+	struct cli_list attributes;
+	const char *snapshot, *object_name;
+	uint64_t offset, length;
+	bool newest;
 	/* capacity; the index is an enum cap_param */
 	const char *capacity[CLI_NR_CAPACITY];
 	const char *port;
