@@ -337,6 +337,12 @@ void groupcache_put(struct groupcache *gc, const struct group_data *g)
 	pthread_mutex_unlock(&gc->lock);
 }
 
+bool groupcache_is_checked(const struct group_data *g, u32 chunk)
+{
+	return groupcache_bit(container_of(g, struct groupcache_entry, data),
+			      chunk);
+}
+
 const struct group_data *groupcache_find(struct groupcache *gc, u64 container,
 					 u32 index)
 {
@@ -358,6 +364,7 @@ void groupcache_offer(struct groupcache *gc, u64 container, u32 index,
 {
 	u8 *copy = mem_dup(raw, raw_len);
 	struct groupcache_entry *e = NULL;
+	u32 i;
 
 	pthread_mutex_lock(&gc->lock);
 	if (copy && !find_locked(gc, container, index))
@@ -368,6 +375,8 @@ void groupcache_offer(struct groupcache *gc, u64 container, u32 index,
 		e->data.raw = copy;
 		e->data.raw_len = raw_len;
 		e->state = ENTRY_VERIFIED;
+		for (i = 0; i < ARRAY_SIZE(e->checked); i++)
+			e->checked[i] = UINT64_MAX;
 		count_locked(gc, e);
 		unpin_locked(gc, e);
 		copy = NULL;

@@ -2,8 +2,8 @@
 /*
  * Decoded groups, by (container, group), within a budget.
  *
- * What comes out was checked: the group's checksum, and every chunk against
- * its fingerprint; or it never left memory (groupcache_offer). A group with
+ * What comes out was checked: the group's checksum, and chunks against their
+ * fingerprints; or it never left memory (groupcache_offer). A group with
  * references is decoded with all it needs; the groups that it was compressed
  * against go through the cache too, and are compared with their fingerprints
  * when they are asked for themselves.
@@ -85,12 +85,24 @@ int groupcache_get(struct groupcache *gc, struct decoder *dec,
 		   struct akin_diag *diag) __must_check;
 void groupcache_put(struct groupcache *gc, const struct group_data *g);
 /*
- * For who compares the bytes himself: the same, but they need not have been
- * compared with their fingerprints.
+ * The same, but the bytes need not have been compared with their fingerprints:
+ * for who does so himself, or asks for it chunk by chunk (groupcache_check).
  */
 int groupcache_get_raw(struct groupcache *gc, struct decoder *dec,
 		       u64 container, u32 index, const struct group_data **out,
 		       struct akin_diag *diag) __must_check;
+/*
+ * Compare these chunks of @g, which the caller has pinned, with their
+ * fingerprints, unless it was done before. @chunks: counted from the group's
+ * first. -AKIN_E_bad_fp: one does not match; which ones do, tells
+ * groupcache_is_checked(). Another error: it could not be told.
+ */
+int groupcache_check(struct groupcache *gc, struct decoder *dec,
+		     const struct group_data *g, const u32 *chunks, u32 nr,
+		     struct akin_diag *diag) __must_check;
+/* False also for what is too far from the first to be remembered. */
+bool groupcache_is_checked(const struct group_data *g, u32 chunk);
+
 /* The same if it is there and decoded: pinned, or NULL. */
 const struct group_data *groupcache_find(struct groupcache *gc, u64 container,
 					 u32 index);

@@ -66,6 +66,7 @@ void groupcache_let_go(struct groupcache_run *run)
 /* Part of a reference: chunks that lie side by side in one group. */
 struct span {
 	u32 group;
+	u32 chunk, nr;		/* in the group */
 	u32 raw_off, len;
 	u32 entry;		/* its first, for messages */
 };
@@ -108,10 +109,13 @@ static int add_chunk(struct prefix *p, const struct directory *d, long index,
 	if (!s || s->group != e->group) {
 		s = &spans[(*nr)++];
 		s->group = e->group;
+		s->chunk = (u32)index - d->groups[e->group].first;
+		s->nr = 0;
 		s->raw_off = e->raw_off;
 		s->len = 0;
 		s->entry = e->entry;
 	}
+	s->nr++;
 	s->len += e->len;
 	return 0;
 }
@@ -147,24 +151,41 @@ static int next_spans(struct prefix *p, struct span *spans, u32 *nr,
 	return err;
 }
 
+static int check_span(struct prefix *p, const struct group_data *g,
+		      const struct span *s, struct akin_diag *diag)
+{
+	u32 chunks[64], i, n;
+	int err = 0;
+
+	for (i = 0; !err && i < s->nr; i += n) {
+		for (n = 0; n < ARRAY_SIZE(chunks) && i + n < s->nr; n++)
+			chunks[n] = s->chunk + i + n;
+		err = groupcache_check(p->run->gc, p->run->dec, g, chunks, n,
+				       diag);
+	}
+	return err;
+}
+
 static int copy_span(struct prefix *p, const struct span *s,
 		     struct akin_diag *diag)
 {
 	const struct group_data *g;
 	int err;
 
-	err = groupcache_pin(p->run, p->ref.container, s->group, p->verified,
-			     &g, diag);
+	err = groupcache_pin(p->run, p->ref.container, s->group, false, &g,
+			     diag);
 	if (err)
 		return err;
 	/* Unless the container changed between the two looks at it. */
-	if (g->generation == p->generation && s->raw_off <= g->raw_len &&
-	    s->len <= g->raw_len - s->raw_off)
-		buf_put(p->out, g->raw + s->raw_off, s->len);
-	else
+	if (g->generation != p->generation || s->raw_off > g->raw_len ||
+	    s->len > g->raw_len - s->raw_off)
 		err = diag_set(diag, -AKIN_E_bad_length, "container %llu: it "
 			       "changed while it was read",
 			       (unsigned long long)p->ref.container);
+	else if (p->verified)
+		err = check_span(p, g, s, diag);
+	if (!err)
+		buf_put(p->out, g->raw + s->raw_off, s->len);
 	groupcache_hold(p->run, g);
 	return err;
 }
@@ -309,46 +330,10 @@ static int unpack(struct groupcache_run *run, struct groupcache_entry *e,
 	return 0;
 }
 
-/*
- * The reader for a group: pinned in the directory cache, or, of a container
- * that is still being written, one of its own.
- */
-struct source {
-	struct container_reader *r, *own;
-};
-
-static int source_open(struct groupcache *gc, const struct group_data *data,
-		       struct source *src, struct akin_diag *diag)
-{
-	struct dircache *dirs = gc->opt.dirs;
-	struct akin_diag why = { 0 };
-	int err;
-
-	src->own = NULL;
-	err = dircache_get(dirs, data->container, &src->r, &why);
-	if (err == -AKIN_E_busy) {
-		memset(&why, 0, sizeof(why));
-		err = dircache_peek(dirs, data->container, data->index,
-				    &src->own, &why);
-		src->r = src->own;
-	}
-	return err ? diag_set(diag, err, "%s", why.code ? why.text :
-			      akin_strerror(err)) : 0;
-}
-
-static void source_close(struct groupcache *gc, const struct group_data *data,
-			 struct source *src)
-{
-	if (src->own)
-		container_close(src->own);
-	else
-		dircache_put(gc->opt.dirs, data->container);
-}
-
 int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,
 		      struct akin_diag *diag)
 {
-	struct source src;
+	struct groupcache_source src;
 	struct container_group g;
 	struct place failed;
 	int err;
@@ -358,13 +343,13 @@ int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,
 				"decode for one; the cache is too small for "
 				"them, or they were made to take long",
 				GROUPCACHE_DECODES_MAX);
-	err = source_open(run->gc, &e->data, &src, diag);
+	err = groupcache_source_open(run->gc, &e->data, &src, diag);
 	if (err)
 		return err;
 	e->data.generation = container_directory(src.r)->generation;
 	err = read_group(run, src.r, e->data.index, &g, diag);
 	/* Not pinned any longer: directories are few, and bases are next. */
-	source_close(run->gc, &e->data, &src);
+	groupcache_source_close(run->gc, &e->data, &src);
 	if (err)
 		return err;
 	err = unpack(run, e, &g, &failed, diag);
@@ -372,79 +357,7 @@ int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,
 	return err;
 }
 
-/* Fingerprints --------------------------------------------------------------*/
-
-/* Chunks hashed at a time: a group of average chunks. */
-#define VERIFY_BATCH 32
-
-/* Every chunk against its fingerprint; *bad_ret: the first that differs. */
-static int verify_chunks(struct groupcache_run *run,
-			 const struct directory *dir,
-			 const struct group_data *data, u32 *bad_ret,
-			 struct akin_diag *diag)
-{
-	const struct dir_group *g = &dir->groups[data->index];
-	const struct hasher *h = dir->kind == CONTAINER_METADATA ?
-					 run->gc->opt.meta_hasher :
-					 run->gc->opt.data_hasher;
-	const struct dir_entry *de = &dir->entries[g->first];
-	struct hash_item items[VERIFY_BATCH];
-	struct fp fps[VERIFY_BATCH];
-	u32 i, n, done;
-	int err;
-
-	for (done = 0; done < g->nr; done += n) {
-		n = g->nr - done < VERIFY_BATCH ? g->nr - done : VERIFY_BATCH;
-		for (i = 0; i < n; i++) {
-			items[i].data = data->raw + de[done + i].raw_off;
-			items[i].len = de[done + i].len;
-		}
-		err = hasher_batch(h, run->dec->scratch, items, n, fps);
-		if (err)
-			return err;
-		for (i = 0; i < n; i++) {
-			if (de[done + i].fp_salt)
-				hasher_salted(h, de[done + i].fp_salt,
-					      items[i].data, items[i].len,
-					      &fps[i]);
-			if (fp_equal(&fps[i], &de[done + i].fp))
-				continue;
-			*bad_ret = g->first + done + i;
-			return diag_set(diag, -AKIN_E_bad_fp,
-					"container %llu: chunk %u does not "
-					"match its fingerprint",
-					(unsigned long long)dir->container,
-					de[done + i].entry);
-		}
-	}
-	return 0;
-}
-
-int groupcache_verify(struct groupcache_run *run,
-		      const struct groupcache_entry *e, struct akin_diag *diag)
-{
-	const struct group_data *data = &e->data;
-	const struct directory *d;
-	struct source src;
-	u32 bad;
-	int err;
-
-	err = source_open(run->gc, data, &src, diag);
-	if (err)
-		return err;
-	d = container_directory(src.r);
-	/* It may have left the directory cache and come back another. */
-	if (d->generation != data->generation || data->index >= d->nr_groups ||
-	    d->groups[data->index].raw_len != data->raw_len)
-		err = diag_set(diag, -AKIN_E_bad_length, "container %llu: "
-			       "group %u changed while it was read",
-			       (unsigned long long)data->container,
-			       data->index);
-	else
-		err = verify_chunks(run, d, data, &bad, diag);
-	source_close(run->gc, data, &src);
-	return err;
-}
+/* Tests ---------------------------------------------------------------------*/
 
 /* Are the bases of @d what its group @h refers to? */
 static void compare_bases(const struct directory *d,
@@ -486,7 +399,7 @@ int groupcache_test(struct groupcache *gc, struct decoder *dec,
 	release_group(&run, &g);
 	groupcache_let_go(&run);
 	if (!err)
-		err = verify_chunks(&run, d, &e.data, &out->bad, diag);
+		err = groupcache_verify_all(&run, d, &e.data, &out->bad, diag);
 	groupcache_give_raw(gc, e.raw, e.cap);
 	return err;
 }

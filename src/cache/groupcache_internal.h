@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two halves of the group cache share: groupcache.c keeps entries,
- * groupcache_decode.c fills them.
+ * What the parts of the group cache share: groupcache.c keeps entries,
+ * groupcache_decode.c fills them, groupcache_verify.c compares them with their
+ * fingerprints, groupcache_buffers.c has the memory.
  */
 #ifndef GROUPCACHE_INTERNAL_H
 #define GROUPCACHE_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "cache/groupcache.h"
 
@@ -26,8 +28,13 @@ enum groupcache_state {
 	ENTRY_WRONG, ENTRY_FAILED
 };
 
+/* Chunks of a group of which it is remembered that they match: with chunks of
+ * 8 KiB, all those of a group of 4 MiB. */
+#define GROUPCACHE_CHUNKS 512
+
 struct groupcache_entry {
 	struct group_data data;	/* first member: handed out */
+	_Atomic u64 checked[GROUPCACHE_CHUNKS / 64];	/* a bit each */
 	enum groupcache_state state;
 	u32 pins;
 	u8 *raw;
@@ -120,10 +127,43 @@ void decoder_give(struct decoder_spares *s, struct buf *b);
 /* Fill @e's raw bytes. */
 int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,
 		      struct akin_diag *diag) __must_check;
+static inline bool groupcache_bit(const struct groupcache_entry *e, u32 chunk)
+{
+	return chunk < GROUPCACHE_CHUNKS &&
+	       (atomic_load_explicit(&e->checked[chunk / 64],
+				     memory_order_acquire) >> chunk % 64 & 1);
+}
+static inline void groupcache_set_bit(struct groupcache_entry *e, u32 chunk)
+{
+	if (chunk < GROUPCACHE_CHUNKS)
+		atomic_fetch_or_explicit(&e->checked[chunk / 64],
+					 (u64)1 << chunk % 64,
+					 memory_order_release);
+}
+
 /* Compare @e, decoded, with its fingerprints. -AKIN_E_bad_fp: it is wrong;
  * another error: could not be told. */
-int groupcache_verify(struct groupcache_run *run,
-		      const struct groupcache_entry *e, struct akin_diag *diag)
-	__must_check;
+int groupcache_verify(struct groupcache_run *run, struct groupcache_entry *e,
+		      struct akin_diag *diag) __must_check;
+/* Every chunk against its fingerprint; *bad_ret: the first that differs. */
+int groupcache_verify_all(struct groupcache_run *run,
+			  const struct directory *dir,
+			  const struct group_data *data, u32 *bad_ret,
+			  struct akin_diag *diag) __must_check;
+
+/*
+ * The reader for a group: pinned in the directory cache, or, of a container
+ * that is still being written, one of its own.
+ */
+struct groupcache_source {
+	struct container_reader *r, *own;
+};
+int groupcache_source_open(struct groupcache *gc,
+			   const struct group_data *data,
+			   struct groupcache_source *src,
+			   struct akin_diag *diag) __must_check;
+void groupcache_source_close(struct groupcache *gc,
+			     const struct group_data *data,
+			     struct groupcache_source *src);
 
 #endif

@@ -489,7 +489,9 @@ static int spot_in(const struct directory *dir, const struct dir_hit *at,
 
 	if (i < 0 || !fp_equal(&dir->entries[i].fp, fp))
 		return -AKIN_E_fp_unknown;
+	out->generation = dir->generation;
 	out->group = dir->entries[i].group;
+	out->chunk = (u32)i - dir->groups[out->group].first;
 	out->raw_off = dir->entries[i].raw_off;
 	out->len = dir->entries[i].len;
 	out->group_raw = dir->groups[out->group].raw_len;
@@ -512,6 +514,32 @@ int depot_spot(struct depot *d, const struct dir_hit *at, const struct fp *fp,
 				"another chunk",
 				(unsigned long long)at->container, at->entry);
 	return 0;
+}
+
+int depot_spot_get(struct depot *d, struct decoder *dec, u64 container,
+		   const struct chunk_spot *spot, const struct group_data **out,
+		   struct akin_diag *diag)
+{
+	const struct group_data *g;
+	int err;
+
+	err = groupcache_get_raw(d->groups, dec, container, spot->group, &g,
+				 diag);
+	if (err)
+		return err;
+	if (g->generation != spot->generation ||
+	    spot->raw_off + (u64)spot->len > g->raw_len)
+		err = diag_set(diag, -AKIN_E_bad_length, "container %llu: "
+			       "group %u changed while it was read",
+			       (unsigned long long)container, spot->group);
+	if (!err)
+		err = groupcache_check(d->groups, dec, g, &spot->chunk, 1,
+				       diag);
+	if (err)
+		groupcache_put(d->groups, g);
+	else
+		*out = g;
+	return err;
 }
 
 /* Copy the stored hint of a piece out of its directory. */
@@ -581,17 +609,10 @@ int depot_read_piece(struct depot *d, struct decoder *dec, const struct fp *fp,
 				    diag);
 	dircache_put(d->dirs, at.container);
 	if (!err)
-		err = groupcache_get(d->groups, dec, at.container, spot.group,
-				     &g, diag);
+		err = depot_spot_get(d, dec, at.container, &spot, &g, diag);
 	if (err)
 		return err;
-	/* Unless the directory changed between the two looks at it. */
-	if (spot.raw_off + spot.len <= g->raw_len)
-		buf_put(bytes, g->raw + spot.raw_off, spot.len);
-	else
-		err = diag_set(diag, -AKIN_E_bad_length, "container %llu: "
-			       "group %u changed while it was read",
-			       (unsigned long long)at.container, spot.group);
+	buf_put(bytes, g->raw + spot.raw_off, spot.len);
 	groupcache_put(d->groups, g);
 	if (!err && buf_error(bytes))
 		err = diag_set(diag, -AKIN_E_nomem, "metadata");

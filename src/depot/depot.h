@@ -113,7 +113,9 @@ int depot_narrow_hint(struct depot *d, const struct fp *fps, u32 n,
 
 /* Group index and offset of a located chunk. Pins nothing. */
 struct chunk_spot {
+	u32 generation;		/* of which the rest holds */
 	u32 group;
+	u32 chunk;		/* in the group */
 	u32 raw_off;
 	u32 len;
 	u32 group_raw;		/* raw bytes of the whole group */
@@ -121,6 +123,13 @@ struct chunk_spot {
 int depot_spot(struct depot *d, const struct dir_hit *at,
 	       const struct fp *fp, struct chunk_spot *out,
 	       struct akin_diag *diag) __must_check;
+/*
+ * The decoded group of such a spot in @container: pinned (groupcache_put), the
+ * chunk compared with its fingerprint.
+ */
+int depot_spot_get(struct depot *d, struct decoder *dec, u64 container,
+		   const struct chunk_spot *spot, const struct group_data **out,
+		   struct akin_diag *diag) __must_check;
 
 /*
  * A piece of metadata by its fingerprint: bytes and its own hint (both

@@ -9,8 +9,13 @@
  * Workers take batches of neighbours, BATCH_GROUPS of them or what there is
  * when somebody waits for one, and say so once when a batch is ready: who
  * writes is faster than those who decode, and would be woken for every group.
+ *
+ * Of a group only the chunks that are wanted are compared with their
+ * fingerprints, by the worker if they were wanted before it came to the group.
+ * Nothing is emitted before it was compared.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/mem.h"
 #include "recipe/recipe_reader.h"
@@ -27,6 +32,9 @@
  */
 #define BATCH_GROUPS 8
 #define BATCHES_MIN 2
+/* Chunks of a group that a worker compares. Those behind them, in groups of
+ * several MiB, are compared as they are emitted. */
+#define WANTED_CHUNKS 512
 /* Emitted before the pool's counters hear of it. */
 #define TELL_BYTES MiB
 
@@ -38,8 +46,9 @@ struct wanted_group {
 	struct wanted_group *next;	/* in its batch */
 	struct fetcher *f;
 	u64 container;
-	u32 index;
+	u32 index, generation;
 	u32 wanted;
+	_Atomic u64 chunks[WANTED_CHUNKS / 64];	/* which of them, a bit each */
 	u64 bytes;		/* what it counts in the window */
 	bool ready;		/* under f->lock; or the worker's */
 	int err;
@@ -53,6 +62,7 @@ struct item {
 	int what;		/* MARK */
 	u64 len, count;		/* CHUNK: count repetitions */
 	u32 raw_off, entry;	/* CHUNK: of the whole chunk */
+	u32 chunk;		/* its number in the group */
 	u32 skip;		/* bytes of it before the part that is wanted */
 	struct fp fp;		/* CHUNK: to find another copy */
 	struct wanted_group *group;
@@ -116,6 +126,36 @@ static struct wanted_group **bucket(struct fetcher *f, u64 container,
 	return &f->buckets[(h ^ h >> 32) % NR_BUCKETS];
 }
 
+/* What does not match is found again when it is emitted. */
+static void check_wanted(struct wanted_group *g, struct decoder *dec)
+{
+	u32 list[WANTED_CHUNKS], nr = 0, i;
+	u64 bits;
+
+	for (i = 0; i < WANTED_CHUNKS / 64; i++) {
+		bits = atomic_load(&g->chunks[i]);
+		for (; bits; bits &= bits - 1)
+			list[nr++] = i * 64 + (u32)__builtin_ctzll(bits);
+	}
+	ignore_result(groupcache_check(g->f->depot->groups, dec, g->data, list,
+				       nr, NULL));
+}
+
+static void fetch_one(struct wanted_group *g, struct decoder *dec)
+{
+	struct depot *d = g->f->depot;
+
+	g->err = groupcache_get_raw(d->groups, dec, g->container, g->index,
+				    &g->data, &g->diag);
+	if (!g->err && g->data->generation != g->generation)
+		g->err = diag_set(&g->diag, -AKIN_E_bad_length,
+				  "container %llu: group %u changed while it "
+				  "was read", (unsigned long long)g->container,
+				  g->index);
+	if (!g->err)
+		check_wanted(g, dec);
+}
+
 static void fetch_batch(struct work *work, void *thread_ctx)
 {
 	struct wanted_group *first = container_of(work, struct wanted_group,
@@ -123,9 +163,7 @@ static void fetch_batch(struct work *work, void *thread_ctx)
 	struct fetcher *f = first->f;
 
 	for (g = first; g; g = g->next)
-		g->err = groupcache_get(f->depot->groups, thread_ctx,
-					g->container, g->index, &g->data,
-					&g->diag);
+		fetch_one(g, thread_ctx);
 	pthread_mutex_lock(&f->lock);
 	for (g = first; g; g = g->next)
 		g->ready = true;
@@ -153,15 +191,23 @@ static void add_to_batch(struct fetcher *f, struct wanted_group *g)
 		queue_batch(f);
 }
 
-/* Find or start group @index; NULL: out of memory. */
-static struct wanted_group *want(struct fetcher *f, u64 container, u32 index,
-				 u64 bytes)
+static void want_chunk(struct wanted_group *g, u32 chunk)
 {
-	struct wanted_group **b = bucket(f, container, index), *g;
+	g->wanted++;
+	if (chunk < WANTED_CHUNKS)
+		atomic_fetch_or(&g->chunks[chunk / 64], (u64)1 << chunk % 64);
+}
+
+/* Find or start the group of @spot; NULL: out of memory. */
+static struct wanted_group *want(struct fetcher *f, u64 container,
+				 const struct chunk_spot *spot)
+{
+	struct wanted_group **b = bucket(f, container, spot->group), *g;
 
 	for (g = *b; g; g = g->chain) {
-		if (g->container == container && g->index == index) {
-			g->wanted++;
+		if (g->container == container && g->index == spot->group &&
+		    g->generation == spot->generation) {
+			want_chunk(g, spot->chunk);
 			return g;
 		}
 	}
@@ -170,13 +216,14 @@ static struct wanted_group *want(struct fetcher *f, u64 container, u32 index,
 		return NULL;
 	g->f = f;
 	g->container = container;
-	g->index = index;
-	g->wanted = 1;
-	g->bytes = bytes;
+	g->index = spot->group;
+	g->generation = spot->generation;
+	g->bytes = spot->group_raw;
+	want_chunk(g, spot->chunk);
 	g->work.run = fetch_batch;
 	g->chain = *b;
 	*b = g;
-	f->window += bytes;
+	f->window += g->bytes;
 	add_to_batch(f, g);
 	return g;
 }
@@ -278,8 +325,8 @@ static const struct group_data *find_copy(struct fetcher *f,
 				     at.entry) ||
 		    depot_spot(f->depot, &at, &it->fp, spot, NULL))
 			return NULL;
-		if (!groupcache_get(f->depot->groups, f->dec, at.container,
-				    spot->group, &data, NULL))
+		if (!depot_spot_get(f->depot, f->dec, at.container, spot, &data,
+				    NULL))
 			return data;
 		bad.container = at.container;
 		bad.entry = at.entry;
@@ -287,8 +334,8 @@ static const struct group_data *find_copy(struct fetcher *f,
 	return NULL;
 }
 
-static int emit_copy(struct fetcher *f, struct item *it,
-		     struct akin_diag *diag)
+static int emit_copy(struct fetcher *f, struct item *it, int why_code,
+		     const struct akin_diag *why, struct akin_diag *diag)
 {
 	const struct group_data *data;
 	struct chunk_spot spot;
@@ -298,7 +345,7 @@ static int emit_copy(struct fetcher *f, struct item *it,
 	data = find_copy(f, it, &spot);
 	if (!data)
 		return f->opt.data(f->opt.ctx, NULL, it->len * it->count,
-				   it->group->err, &it->group->diag, diag);
+				   why_code, why, diag);
 	err = emit_bytes(f, it, data->raw + spot.raw_off + it->skip, diag);
 	groupcache_put(f->depot->groups, data);
 	return err;
@@ -318,7 +365,8 @@ static void take_followers(struct fetcher *f, struct item *it)
 		if (next->type != ITEM_CHUNK || next->group != it->group ||
 		    next->count != 1 ||
 		    (u64)next->raw_off + next->skip != end ||
-		    end + next->len > it->group->data->raw_len)
+		    end + next->len > it->group->data->raw_len ||
+		    !groupcache_is_checked(it->group->data, next->chunk))
 			return;
 		it->len += next->len;
 		end += next->len;
@@ -332,16 +380,22 @@ static int emit_chunk(struct fetcher *f, struct item *it,
 		      struct akin_diag *diag)
 {
 	struct wanted_group *g = it->group;
+	struct akin_diag why = { 0 };
+	int err;
 
 	wait_ready(f, g);
-	/* The directory promised it, if it was read twice as the same. */
-	if (!g->err && it->raw_off + it->skip + it->len > g->data->raw_len)
-		g->err = diag_set(&g->diag, -AKIN_E_bad_length,
-				  "container %llu: group %u changed while it "
-				  "was read", (unsigned long long)g->container,
-				  g->index);
 	if (g->err)
-		return emit_copy(f, it, diag);
+		return emit_copy(f, it, g->err, &g->diag, diag);
+	/* The directory promised it. */
+	if (it->raw_off + it->skip + it->len > g->data->raw_len)
+		err = diag_set(&why, -AKIN_E_bad_length, "container %llu: "
+			       "entry %u is longer than its group",
+			       (unsigned long long)g->container, it->entry);
+	else
+		err = groupcache_check(f->depot->groups, f->dec, g->data,
+				       &it->chunk, 1, &why);
+	if (err)
+		return emit_copy(f, it, err, &why, diag);
 	take_followers(f, it);
 	return emit_bytes(f, it, g->data->raw + it->raw_off + it->skip, diag);
 }
@@ -462,6 +516,7 @@ static int push_chunk(struct fetcher *f, const struct recipe_entry *e,
 		return err;
 	it.raw_off = spot.raw_off;
 	it.entry = at->entry;
+	it.chunk = spot.chunk;
 	it.fp = e->fp;
 	if (skip || left < recipe_entry_bytes(e)) {
 		/* A part of one repetition; the caller comes back for more. */
@@ -469,7 +524,7 @@ static int push_chunk(struct fetcher *f, const struct recipe_entry *e,
 		it.len = min_u64(left, e->len - skip % e->len);
 		it.count = 1;
 	}
-	it.group = want(f, at->container, spot.group, spot.group_raw);
+	it.group = want(f, at->container, &spot);
 	if (!it.group)
 		return diag_set(diag, -AKIN_E_nomem, "reader");
 	return push(f, &it, diag);

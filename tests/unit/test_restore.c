@@ -10,6 +10,7 @@
 #include "testlib.h"
 
 #include "base/mem.h"
+#include "hash/hash_internal.h"
 #include "ingest/stream.h"
 #include "recipe/recipe_reader.h"
 #include "restore/fetcher.h"
@@ -376,6 +377,72 @@ static void test_one_bad_group(void **state)
 	world_release(&w);
 }
 
+/* BLAKE3, but for one fingerprint, which nothing has any more. */
+static struct {
+	struct hash_ops ops;
+	struct fp target;
+	bool armed;
+} liar;
+
+static void liar_batch(const struct hasher *h, struct hash_scratch *s,
+		       const struct hash_item *items, size_t n, struct fp *out)
+{
+	size_t i;
+
+	hash_ops_blake3.batch(h, s, items, n, out);
+	for (i = 0; liar.armed && i < n; i++)
+		out[i].b[9] ^= fp_equal(&out[i], &liar.target);
+}
+
+/* Chunk @skip of object @i's first leaf. */
+static struct recipe_entry chunk_of(struct world *w, u32 i, u32 skip)
+{
+	const struct recipe_entry *e;
+	struct recipe_entry found;
+	const struct hint *hint;
+	struct recipe_reader *rr;
+	struct akin_diag d = { 0 };
+	u32 n;
+
+	assert_int_equal(recipe_reader_open(&w->p->depot, &w->p->dec,
+					    &w->o[i].ct, &w->o[i].hint, &rr,
+					    &d), 0);
+	assert_int_equal(recipe_reader_next(rr, &e, &n, &hint, &d), 1);
+	assert_true(skip < n);
+	found = e[skip];
+	recipe_reader_close(rr);
+	return found;
+}
+
+/* A chunk that is not what its fingerprint says: it is missing, and nothing
+ * else of its group. */
+static void test_one_bad_chunk(void **state)
+{
+	struct recipe_entry e;
+	struct world w;
+	size_t window;
+
+	liar.ops = hash_ops_blake3;
+	liar.ops.batch = liar_batch;
+	liar.armed = false;
+	world_init(&w);
+	e = chunk_of(&w, 7, 3);
+	assert_int_equal(e.type, RECIPE_CHUNK);
+	w.sp.data_hash = &liar.ops;
+	reopen(&w);
+	liar.target = e.fp;
+	assert_int_equal(fetch_all(&w, 1 << 20), 0);
+	for (window = 0; window <= 1 << 20; window += 1 << 19) {
+		reopen(&w);
+		liar.armed = true;
+		/* Twice: what was found out is not forgotten. */
+		assert_int_equal(fetch_all(&w, window), e.len);
+		assert_int_equal(fetch_all(&w, window), e.len);
+		liar.armed = false;
+	}
+	world_release(&w);
+}
+
 static void unlink_runs(struct world *w)
 {
 	struct sim_name *names;
@@ -643,6 +710,7 @@ int main(void)
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_failing_callback),
 		cmocka_unit_test(test_one_bad_group),
+		cmocka_unit_test(test_one_bad_chunk),
 		cmocka_unit_test(test_without_index_or_hints),
 		cmocka_unit_test(test_tiny_table),
 		cmocka_unit_test(test_merged_behind_our_back),
