@@ -435,7 +435,7 @@ static int load_meta(struct catalog *c, struct akin_diag *diag)
 static int store_meta(struct catalog *c, struct akin_diag *diag)
 {
 	const struct catalog_meta *m = &c->meta;
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	int err;
 
 	err = catalog_stmt(c, STMT_META_SET, &st, diag);

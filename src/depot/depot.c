@@ -591,7 +591,7 @@ int depot_read_piece(struct depot *d, struct decoder *dec, const struct fp *fp,
 {
 	const struct group_data *g;
 	struct container_reader *r;
-	struct chunk_spot spot;
+	struct chunk_spot spot = { 0 };
 	struct dir_hit at;
 	int err, index;
 

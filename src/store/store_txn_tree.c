@@ -302,7 +302,7 @@ static int enter(struct build *w, const char *path, u32 len,
 static int leave(struct build *w, struct akin_diag *diag)
 {
 	struct level *l = &w->levels[--w->nr];
-	struct backup_token *t;
+	struct backup_token *t = NULL;
 	int err;
 
 	err = l->object ? object_token(l->object, &t, diag) :
@@ -314,7 +314,7 @@ static int leave(struct build *w, struct akin_diag *diag)
 static int add_object(struct build *w, struct txn_object *o,
 		      struct akin_diag *diag)
 {
-	struct backup_token *t;
+	struct backup_token *t = NULL;
 	const char *slash;
 	struct level *top;
 	u32 from = 0;
