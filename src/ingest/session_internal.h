@@ -74,7 +74,8 @@ struct session {
 	struct number_range *ranges;
 	u32 nr_ranges, cap_ranges;
 	struct session_stats stats;
-	u64 checkpoint_ns;
+	u64 checkpoint_ns;		/* when the last one was */
+	u32 nr_checkpoints;
 
 	int err;
 	struct akin_diag diag;

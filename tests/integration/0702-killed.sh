@@ -5,31 +5,31 @@
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src" "$tmp/small"
-# What is stored is given to the session every 256 containers.
+# What is stored is given to the session after 16 containers, then after 32.
 for i in 1 2 3 4; do
-	noise 100000000 "$i" >"$src/f$i"
+	noise 10000000 "$i" >"$src/f$i"
 done
 echo x >"$tmp/small/x"
 new_pool --container-size 1M
 backup "$tmp/small"
 
-"$AKIN" -p "$pool" backup --limit-read 60M "$src" >"$out" 2>"$err" &
+"$AKIN" -p "$pool" backup --limit-read 12M "$src" >"$out" 2>"$err" &
 victim=$!
 pids+=("$victim")
 for ((i = 0; i < 1200; i++)); do
 	n=$(find "$pool/data/containers" -type f | wc -l)
-	[ "$n" -lt 265 ] || break
+	[ "$n" -lt 22 ] || break
 	sleep 0.05
 done
 kill -KILL "$victim"
 wait "$victim" 2>/dev/null || :
-assert_between "containers before the kill" "$n" 265 380
+assert_between "containers before the kill" "$n" 22 34
 assert_eq snapshots "$(nr_snapshots)" 1
 expect 0 akin cat "latest:$tmp/small/x"
 
 backup "$src"
-assert_summary files=4 bytes=400000000 parent=null
-assert_between "bytes new" "$(summary bytes_new)" 1 150000000
+assert_summary files=4 bytes=40000000 parent=null
+assert_between "bytes new" "$(summary bytes_new)" 1 25000000
 restore "latest:$src" --target "$dst"
 assert_same_tree "$src" "$dst"
 assert_eq snapshots "$(nr_snapshots)" 2
