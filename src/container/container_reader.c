@@ -112,6 +112,7 @@ int container_open(struct disk *data, const struct pool_id *pool, u64 number,
 		   u32 generation, struct container_reader **out,
 		   struct akin_diag *diag)
 {
+	struct akin_diag why = { 0 };
 	char name[FORMAT_NAME_MAX];
 	struct container_reader *r;
 	int err;
@@ -121,14 +122,13 @@ int container_open(struct disk *data, const struct pool_id *pool, u64 number,
 		return diag_set(diag, -AKIN_E_nomem, "container reader");
 	r->pool = *pool;
 	format_container_name(number, generation, name);
-	err = disk_open(data, name, 0, &r->file, diag);
+	err = disk_open(data, name, 0, &r->file, &why);
 	if (!err)
-		err = read_tail(r, number, generation, diag);
+		err = read_tail(r, number, generation, &why);
 	if (err) {
-		diag_prefix(diag, "container %llu",
-			    (unsigned long long)number);
 		container_close(r);
-		return err;
+		return diag_set(diag, err, "container %llu: %s",
+				(unsigned long long)number, why.text);
 	}
 	*out = r;
 	return 0;
