@@ -3,6 +3,8 @@
  * A hash set of numbers with linear probing; removal moves later ones back, so
  * that there are no tombstones.
  */
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "akin/error.h"
 #include "depot/depot_damage.h"
@@ -76,6 +78,32 @@ bool depot_damage_in_any(const struct depot_damage *d, const u64 *containers,
 			return true;
 	}
 	return false;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+int depot_damage_containers(const struct depot_damage *d, u64 **out,
+			    u32 *nr_ret)
+{
+	u64 *p = mem_calloc(max_u64(d->nr, 1), sizeof(*p));
+	u32 i, n = 0;
+
+	if (!p)
+		return -AKIN_E_nomem;
+	for (i = 0; d->nr && i <= d->mask; i++)
+		if (d->keys[i])
+			p[n++] = d->keys[i] >> ENTRY_BITS;
+	qsort(p, n, sizeof(*p), compare_u64);
+	for (*nr_ret = 0, i = 0; i < n; i++)
+		if (!*nr_ret || p[i] != p[*nr_ret - 1])
+			p[(*nr_ret)++] = p[i];
+	*out = p;
+	return 0;
 }
 
 static int grow(struct depot_damage *d)

@@ -50,6 +50,10 @@ static inline bool depot_damage_has(const struct depot_damage *d,
  * at all of it. */
 bool depot_damage_in_any(const struct depot_damage *d, const u64 *containers,
 			 u32 nr);
+/* The containers that anything in it is about, ascending. Returns owned:
+ * mem_free(). */
+int depot_damage_containers(const struct depot_damage *d, u64 **out,
+			    u32 *nr_ret) __must_check;
 /* *kept_ret (may be NULL): what was added, @at or its whole container. */
 int depot_damage_add(struct depot_damage *d, const struct place *at,
 		     struct place *kept_ret) __must_check;

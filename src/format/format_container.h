@@ -93,6 +93,14 @@ int group_decode(const void *data, size_t len, u64 container,
 		 struct group_header *out, const u8 **payload_ret,
 		 size_t *total_ret);
 void group_header_release(struct group_header *g);
+/*
+ * For who looks for groups in a file without a directory. Where in @data the
+ * next one may begin, at @from or behind; @len: nowhere. And how long it then
+ * claims to be, of its first GROUP_HEAD_BYTES; 0: it is none.
+ */
+#define GROUP_HEAD_BYTES 16
+size_t group_seek(const void *data, size_t len, size_t from);
+u32 group_claim(const u8 head[GROUP_HEAD_BYTES]);
 
 /* One chunk in a directory. */
 struct dir_entry {
@@ -143,6 +151,8 @@ int directory_decode(const void *data, size_t len, struct directory *out);
 /* Into d->bases, which has room for *cap: ascending, none twice. 0 or nomem. */
 int directory_add_base(struct directory *d, u32 *cap, u64 base) __must_check;
 void directory_release(struct directory *d);
+/* Where in @data a directory may begin, as group_seek(). */
+size_t directory_seek(const void *data, size_t len, size_t from);
 
 struct container_footer {
 	u64 number;

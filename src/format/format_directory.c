@@ -699,3 +699,12 @@ void directory_release(struct directory *d)
 	mem_free(d->sketches);
 	memset(d, 0, sizeof(*d));
 }
+
+size_t directory_seek(const void *data, size_t len, size_t from)
+{
+	const u8 *at = from < len ? memmem((const u8 *)data + from, len - from,
+					   directory_magic,
+					   sizeof(directory_magic)) : NULL;
+
+	return at ? (size_t)(at - (const u8 *)data) : len;
+}

@@ -298,3 +298,26 @@ void group_header_release(struct group_header *g)
 	mem_free(g->refs);
 	memset(g, 0, sizeof(*g));
 }
+
+size_t group_seek(const void *data, size_t len, size_t from)
+{
+	const u8 *at = from < len ? memmem((const u8 *)data + from, len - from,
+					   group_magic, sizeof(group_magic)) :
+				    NULL;
+
+	return at ? (size_t)(at - (const u8 *)data) : len;
+}
+
+u32 group_claim(const u8 head[GROUP_HEAD_BYTES])
+{
+	struct group_disk d;
+	u32 len;
+
+	static_assert(sizeof(d) == GROUP_HEAD_BYTES, "the head");
+	memcpy(&d, head, sizeof(d));
+	len = get_le32(d.total_len.b);
+	if (memcmp(d.magic, group_magic, sizeof(group_magic)) ||
+	    len <= sizeof(d) || len > CONTAINER_MAX_BYTES)
+		return 0;
+	return len;
+}

@@ -10,8 +10,8 @@
 #include "format/format.h"
 #include "os/disk.h"
 
-/* Numbers above are nobody's: what bears them is a stranger's file. */
-#define REPAIR_NUMBER_MAX ((u64)1 << 60)
+/* Numbers from here on are nobody's: what bears them is a stranger's file. */
+#define REPAIR_NUMBER_MAX (((u64)1 << 48) - 1)
 
 struct repair_file {
 	u64 number;

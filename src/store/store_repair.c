@@ -85,6 +85,16 @@ int store_repair_tick(struct store_repair *r, u64 containers, u64 snapshots,
 	return 0;
 }
 
+int store_repair_look_again(struct store_repair *r, struct akin_diag *diag)
+{
+	struct akin_pool *p = r->p;
+	u32 i;
+
+	for (i = 0; i < STORE_GONE; i++)
+		atomic_store(&p->gone[i], 0);
+	return store_lock_move(p, diag);
+}
+
 /* Superblocks ---------------------------------------------------------------*/
 
 /* What a disk's superblock file has to say. */

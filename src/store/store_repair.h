@@ -7,6 +7,8 @@
  * store_rescue_records.c  its snapshots
  * store_repair_pool.c     what is wrong with a pool that can be opened
  * store_repair_records.c  its records and labels
+ * store_repair_containers.c  containers that cannot be opened
+ * store_repair_heal.c     damaged chunks in those that can
  */
 #ifndef STORE_REPAIR_H
 #define STORE_REPAIR_H
@@ -48,6 +50,10 @@ int store_repair_confirm(struct store_repair *r, struct akin_diag *diag)
 int store_repair_tick(struct store_repair *r, u64 containers, u64 snapshots,
 		      const char *what, struct akin_diag *diag) __must_check;
 
+/* Generations have changed, or containers have come: see what is there now. */
+int store_repair_look_again(struct store_repair *r, struct akin_diag *diag)
+	__must_check;
+
 /*
  * Make the metadata directory anew from the data directory, because of @why.
  * Afterwards r->p is open, its metadata has a superblock, and others may use
@@ -79,6 +85,33 @@ int store_records_take(struct store_repair *r, const struct store_records *l,
  * the catalog says; *nr_ret of them, written anew with @apply. */
 int store_repair_records(struct store_repair *r, bool apply, u64 *nr_ret,
 			 struct akin_diag *diag) __must_check;
+
+/*
+ * store_repair_containers.c: containers that cannot be opened, ascending; those
+ * of which nothing is left, not even put aside, are not among them.
+ */
+struct store_broken {
+	u64 number, session;
+	u32 generation;
+	u8 kind;
+	u64 groups;		/* that are sound */
+};
+struct store_broken_list {
+	struct store_broken *rows;
+	u32 nr, cap;
+};
+/* Plans what to do about them. */
+int store_repair_look_containers(struct store_repair *r,
+				 struct store_broken_list *out,
+				 struct akin_diag *diag) __must_check;
+int store_repair_containers(struct store_repair *r,
+			    const struct store_broken_list *l,
+			    struct akin_diag *diag) __must_check;
+
+/* store_repair_heal.c: chunks that are marked, from other copies; @look plans
+ * it. */
+int store_repair_heal(struct store_repair *r, bool look, struct akin_diag *diag)
+	__must_check;
 
 /* Plan and do the rest, in an open pool. */
 int store_repair_pool(struct store_repair *r, struct akin_diag *diag)

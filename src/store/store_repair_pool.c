@@ -5,18 +5,21 @@
  *	plan	a check, which says what is wrong and what is lost; records and
  *		labels; the index
  *	ask
- *	do	superblocks, records, the index
+ *	do	superblocks, records, containers that cannot be opened, the
+ *		index, damaged chunks in the others
  *	check	what is wrong still
  *
  * No backup and no reclaim may run meanwhile: the first could go back to a
  * container as it was before, the second works on the same ones.
  */
+#include "base/mem.h"
 #include "catalog/catalog_gc.h"
 #include "store/store_repair.h"
 
 struct plan {
 	bool index;		/* to be built anew */
 	u64 nr_records;
+	struct store_broken_list broken;	/* containers */
 };
 
 /* Looking -------------------------------------------------------------------*/
@@ -129,9 +132,12 @@ static int apply(struct store_repair *r, struct plan *plan,
 	err = write_supers(r, diag);
 	if (!err && plan->nr_records)
 		err = store_repair_records(r, true, &nr, diag);
+	if (!err)
+		err = store_repair_containers(r, &plan->broken, diag);
 	if (!err && plan->index)
 		err = rebuild_index(r, diag);
-	return err;
+	/* It looks for copies, so the index comes before. */
+	return err ? err : store_repair_heal(r, false, diag);
 }
 
 static int apply_locked(struct store_repair *r, struct plan *plan,
@@ -165,6 +171,19 @@ static int conclude(struct store_repair *r, const struct akin_diag *why,
 	return code;
 }
 
+static int look(struct store_repair *r, struct plan *plan,
+		struct akin_diag *diag)
+{
+	int err;
+
+	err = look_at_records(r, plan, diag);
+	if (!err)
+		err = store_repair_look_containers(r, &plan->broken, diag);
+	if (!err)
+		err = look_at_index(r, plan, diag);
+	return err ? err : store_repair_heal(r, true, diag);
+}
+
 int store_repair_pool(struct store_repair *r, struct akin_diag *diag)
 {
 	struct akin_diag why;
@@ -174,18 +193,17 @@ int store_repair_pool(struct store_repair *r, struct akin_diag *diag)
 	damaged = check(r, r->opt->read_data, true, &why);
 	if (damaged < 0)
 		return diag_set(diag, damaged, "%s", why.text);
-	err = look_at_records(r, &plan, diag);
-	if (!err)
-		err = look_at_index(r, &plan, diag);
+	err = look(r, &plan, diag);
 	if (!err && r->nr_steps && !r->opt->dry_run) {
 		err = store_repair_confirm(r, diag);
 		if (!err)
 			err = apply_locked(r, &plan, diag);
 		if (!err)
 			damaged = check(r, false, false, &why);
-		if (damaged < 0)
-			return diag_set(diag, damaged, "%s", why.text);
+		if (!err && damaged < 0)
+			err = diag_set(diag, damaged, "%s", why.text);
 	}
+	mem_free(plan.broken.rows);
 	if (err)
 		return err;
 	if (r->opt->dry_run && !damaged && r->nr_steps)

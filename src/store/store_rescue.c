@@ -34,6 +34,7 @@
 #include "catalog/catalog_retention.h"
 #include "container/container_reader.h"
 #include "repair/repair_quarantine.h"
+#include "repair/repair_salvage.h"
 #include "repair/repair_scan.h"
 #include "store/store_repair.h"
 #include "verify/verify_content.h"
@@ -56,6 +57,13 @@ struct carried {
 	bool policy_known;
 };
 
+/* A file that cannot be read. */
+struct broken {
+	u64 number;		/* first member */
+	u32 generation, last_generation;
+	bool lost;		/* no other generation can be read either */
+};
+
 struct rescue {
 	struct store_repair *r;
 	struct akin_diag *diag;
@@ -64,7 +72,7 @@ struct rescue {
 	/* Filling in. */
 	struct catalog_found *rows;
 	u32 nr_rows;
-	u64 *broken;		/* numbers, ascending, of unreadable ones */
+	struct broken *broken;	/* files that cannot be read, ascending */
 	u32 nr_broken, cap_broken;
 	u64 number;		/* whose generations these are; 0: none */
 	u32 generations[GENERATIONS_MAX];
@@ -172,7 +180,7 @@ static int is_found(struct rescue *s, u64 number, bool *out)
 			hi = mid;
 	}
 	if (s->nr_broken && bsearch(&number, s->broken, s->nr_broken,
-				    sizeof(number), compare_u64))
+				    sizeof(*s->broken), compare_u64))
 		return 0;
 	err = catalog_container(s->r->p->catalog, number, &row, &why);
 	*out = !err;
@@ -235,10 +243,10 @@ static int miss_bases(struct rescue *s, struct container_reader *c)
 	return err;
 }
 
-static int note_broken(struct rescue *s)
+static int note_broken(struct rescue *s, u32 generation)
 {
 	u32 cap = s->cap_broken ? s->cap_broken * 2 : 64;
-	u64 *p;
+	struct broken *p;
 
 	if (s->nr_broken == s->cap_broken) {
 		p = mem_realloc(s->broken, cap * sizeof(*p));
@@ -247,7 +255,11 @@ static int note_broken(struct rescue *s)
 		s->broken = p;
 		s->cap_broken = cap;
 	}
-	s->broken[s->nr_broken++] = s->number;
+	p = &s->broken[s->nr_broken++];
+	p->number = s->number;
+	p->generation = generation;
+	p->last_generation = s->last_generation;
+	p->lost = false;
 	return 0;
 }
 
@@ -270,7 +282,7 @@ static int choose(struct rescue *s, struct catalog_container *row)
 		err = container_open(p->data, &p->super.pool, s->number,
 				     s->generations[i], &c, &why);
 		if (err && verify_is_damage(err)) {
-			err = 0;
+			err = note_broken(s, s->generations[i]);
 			continue;
 		}
 		if (err)
@@ -295,6 +307,7 @@ static int take_container(struct rescue *s)
 {
 	struct catalog_found *f = &s->rows[s->nr_rows];
 	int found;
+	u32 i;
 
 	if (!s->number)
 		return 0;
@@ -302,8 +315,10 @@ static int take_container(struct rescue *s)
 	if (found < 0)
 		return found;
 	s->least.container = max_u64(s->least.container, s->number);
+	for (i = s->nr_broken; !found && i-- && s->broken[i].number == s->number;)
+		s->broken[i].lost = true;
 	if (!found)
-		return note_broken(s);
+		return 0;
 	f->last_generation = s->last_generation;
 	s->least.session = max_u64(s->least.session, f->row.session);
 	s->r->out->containers++;
@@ -345,38 +360,67 @@ static int take_containers(struct rescue *s)
 	return err;
 }
 
-struct put_aside {
-	struct rescue *s;
-	u32 at;			/* in s->broken */
-};
-
-static int one_broken(void *ctx, const struct repair_file *file)
+/* A row for what was left of a file. */
+static int add_salvaged(struct rescue *s, const struct repair_salvage *v)
 {
-	struct put_aside *a = ctx;
-	struct rescue *s = a->s;
-	char name[FORMAT_NAME_MAX];
-	bool moved;
-	int err;
+	struct catalog_found f = { .last_generation = v->generation };
 
-	while (a->at < s->nr_broken && s->broken[a->at] < file->number)
-		a->at++;
-	if (a->at == s->nr_broken || s->broken[a->at] != file->number)
-		return 0;
-	format_container_name(file->number, file->generation, name);
-	err = repair_quarantine(s->r->p->data, name, &moved, s->diag);
+	f.row.number = v->number;
+	f.row.generation = v->generation;
+	f.row.kind = v->kind_found;
+	f.row.file_bytes = v->sealed.file_bytes;
+	f.row.dir_off = v->sealed.dir_off;
+	f.row.dir_len = v->sealed.dir_len;
+	f.row.nr_entries = v->sealed.nr_entries;
+	f.row.raw_bytes = v->sealed.raw_bytes;
+	s->r->out->containers++;
+	s->r->out->groups_salvaged += v->groups;
+	s->r->out->chunks_salvaged += v->chunks;
+	return catalog_add_found(s->r->p->catalog, &f, 1, s->diag);
+}
+
+/*
+ * All files that cannot be read are put aside, or the next reclaim would take
+ * them for what a dead session left: once what is in them is in a new file.
+ */
+static int one_broken(struct rescue *s, const struct broken *b, bool *done)
+{
+	struct akin_pool *p = s->r->p;
+	char name[FORMAT_NAME_MAX];
+	struct repair_salvage v = { .name = name, .number = b->number,
+				    .generation = b->last_generation + 1 };
+	bool moved;
+	int err = 0;
+
+	format_container_name(b->number, b->generation, name);
+	if (b->lost && !*done) {
+		err = repair_salvage(&p->depot, &p->dec, &v, false, s->diag);
+		if (!err && v.groups)
+			err = add_salvaged(s, &v);
+		*done = v.groups != 0;
+	}
+	if (!err)
+		err = repair_quarantine(p->data, name, &moved, s->diag);
 	s->r->out->quarantined += !err && moved;
 	return err;
 }
 
-/* Else the next reclaim would take them for what a dead session left. */
-static int put_broken_aside(struct rescue *s)
+/* Ascending, so that what they were compressed against is there. */
+static int salvage_broken(struct rescue *s)
 {
-	struct put_aside a = { .s = s };
-	struct akin_pool *p = s->r->p;
+	bool done = false;
+	u32 i;
+	int err = 0;
 
-	if (!s->nr_broken)
-		return 0;
-	return repair_each_file(p->data, p->meta, one_broken, &a, s->diag);
+	for (i = 0; !err && i < s->nr_broken; i++) {
+		if (i && s->broken[i].number != s->broken[i - 1].number)
+			done = false;
+		err = store_repair_tick(s->r, s->r->out->containers, 0,
+					"damaged containers", s->diag);
+		if (!err)
+			err = one_broken(s, &s->broken[i], &done);
+	}
+	return err;
 }
 
 /* The order -----------------------------------------------------------------*/
@@ -458,17 +502,6 @@ static int restore_carried(struct rescue *s)
 	return err;
 }
 
-/* What has been filled in since is visible, and nothing is gone. */
-static int look_again(struct rescue *s)
-{
-	struct akin_pool *p = s->r->p;
-	u32 i;
-
-	for (i = 0; i < STORE_GONE; i++)
-		atomic_store(&p->gone[i], 0);
-	return store_lock_move(p, s->diag);
-}
-
 /* 6 and 7. */
 static int fill(struct rescue *s)
 {
@@ -484,13 +517,15 @@ static int fill(struct rescue *s)
 	if (!err)
 		err = take_containers(s);
 	if (!err)
-		err = put_broken_aside(s);
-	if (!err)
 		err = catalog_raise_numbers(p->catalog, &s->least, s->diag);
+	if (!err)
+		err = store_repair_look_again(s->r, s->diag);
+	if (!err)
+		err = salvage_broken(s);
 	if (!err)
 		err = restore_carried(s);
 	if (!err)
-		err = look_again(s);
+		err = store_repair_look_again(s->r, s->diag);
 	if (!err)
 		err = akin_index_rebuild(p, NULL, &index, s->diag);
 	if (!err)
@@ -510,7 +545,7 @@ static int open_for_all(struct rescue *s)
 		err = store_super_write(p->meta, &super, SUPER_METADATA,
 					s->diag);
 	if (!err)
-		err = look_again(s);
+		err = store_repair_look_again(s->r, s->diag);
 	if (!err)
 		err = store_unlock_all(p, s->diag);
 	s->r->write_meta_super = s->r->write_data_super = false;
