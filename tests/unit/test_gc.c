@@ -601,6 +601,45 @@ static void test_damage_stops_it(void **state)
 	simpool_free(&sp);
 }
 
+/*
+ * What a backup may match and nobody needs: @old's first part is a difference
+ * to @older, its last quarter is kept by another snapshot.
+ */
+static void test_dead_differences_stay_whole(void **state)
+{
+	struct akin_gc_options opt = { .threshold = 101 };
+	u8 *older = malloc(BYTES), *old = malloc(BYTES), *kept = malloc(BYTES);
+	struct rng r = { 11 }, change = { 12 };
+	struct akin_gc_result res;
+	struct akin_diag d = { 0 };
+	struct simpool sp;
+	size_t at;
+
+	rng_fill(&r, older, BYTES);
+	memcpy(old, older, BYTES);
+	for (at = 0; at + 64 <= BYTES * 3 / 4; at += 600)
+		rng_fill(&change, old + at + rng_below(&change, 40), 8);
+	rng_fill(&r, old + BYTES * 3 / 4, BYTES / 4);
+	rng_fill(&r, kept, BYTES);
+	memcpy(kept, old + BYTES * 3 / 4, BYTES / 4);
+	must(simpool_init(&sp, &d), &d);
+	must(simpool_put(&sp, "a", older, BYTES, &d), &d);
+	must(simpool_put(&sp, "a", old, BYTES, &d), &d);
+	assert_true(sp.result.bytes_referring > BYTES / 2);
+	must(simpool_put(&sp, "kept", kept, BYTES, &d), &d);
+	forget(&sp, "a");
+	forget(&sp, "a");
+	must(gc(&sp, &opt, &res, &d), &d);
+	must(simpool_put(&sp, "a", old, BYTES, &d), &d);
+	assert_true(sp.result.chunks_new < sp.result.chunks / 20);
+	expect_whole(&sp, "a", old);
+	check(&sp);
+	simpool_free(&sp);
+	free(older);
+	free(old);
+	free(kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -615,6 +654,7 @@ int main(void)
 		cmocka_unit_test(test_backup_revives),
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_damage_stops_it),
+		cmocka_unit_test(test_dead_differences_stay_whole),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
