@@ -161,6 +161,21 @@ int catalog_commit(struct catalog *c, u64 session,
 		   const struct catalog_delta *delta,
 		   const struct snapshot *snapshot, u64 *txn_ret,
 		   struct akin_diag *diag) __must_check;
+/*
+ * A checkpoint that also says where the pieces of a listed snapshot's top
+ * listing live now: @hint takes the place of its record's. *done_ret: it is
+ * still listed; else the rest has happened all the same. Nothing but that hint
+ * ever changes in a record, and not in the data pool.
+ */
+int catalog_rehint(struct catalog *c, u64 session,
+		   const struct catalog_delta *delta, u64 snapshot,
+		   const struct hint *hint, bool *done_ret,
+		   struct akin_diag *diag) __must_check;
+/* The session becomes COMMITTED without a snapshot, and so do interrupted ones
+ * with the same paths_key: all that is of use in its containers has been named
+ * by catalog_rehint(). */
+int catalog_complete(struct catalog *c, u64 session, struct akin_diag *diag)
+	__must_check;
 /* The session ends without a snapshot; checkpointed containers stay with it
  * as SESSION_INTERRUPTED if it has any, else SESSION_ABORTED. */
 int catalog_session_end(struct catalog *c, u64 session,

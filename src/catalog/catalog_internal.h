@@ -6,6 +6,7 @@
  * catalog_db.c       the connection, statements, transactions, errors
  * catalog_schema.c   the tables
  * catalog_session.c  sessions, reservations, checkpoint, commit
+ * catalog_hint.c     new places of what snapshots hold
  * catalog_read.c     walks and look-ups
  * catalog_damage.c   marks of damage
  * catalog_gc.c       condemning, generations, reviving
@@ -146,6 +147,7 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	  "FROM run WHERE number > ?1 ORDER BY number LIMIT 256") \
 	X(SNAPSHOT_ADD, "INSERT INTO snapshot (number, session, txn, " \
 	  "time_sec, record) VALUES (?1, ?2, ?3, ?4, ?5)") \
+	X(SNAPSHOT_SET, "UPDATE snapshot SET record = ?2 WHERE number = ?1") \
 	X(SNAPSHOT_GET, "SELECT number, record FROM snapshot " \
 	  "WHERE number = ?1 AND NOT EXISTS " \
 	  "(SELECT 1 FROM forgotten WHERE snapshot = number)") \
@@ -323,6 +325,20 @@ int catalog_insert_snapshot(struct catalog *c, const struct snapshot *s,
  */
 int catalog_tick(struct catalog *c, const struct clock_reading *now,
 		 struct catalog_now *out, struct akin_diag *diag) __must_check;
+
+/* catalog_session.c -------------------------------------------------------*/
+
+/* Within a change. The session must be living; @key (may be NULL) has the size
+ * of paths_key; *snapshot_ret may be NULL. */
+int catalog_check_living(struct catalog *c, u64 session, u64 *snapshot_ret,
+			 char *key, struct akin_diag *diag) __must_check;
+/* What a checkpoint does besides; adds a root if it names containers. */
+int catalog_apply_checkpoint(struct catalog *c, u64 session,
+			     const struct catalog_delta *delta,
+			     struct akin_diag *diag) __must_check;
+/* The session is committed, and interrupted ones with @key (if not ""). */
+int catalog_set_committed(struct catalog *c, u64 session, const char *key,
+			  struct akin_diag *diag) __must_check;
 
 /* catalog_gc.c ------------------------------------------------------------*/
 

@@ -107,9 +107,9 @@ int catalog_session_begin(struct catalog *c, const struct catalog_session *in,
 	return err;
 }
 
-/* I2. @key has the size of paths_key; may be NULL, as may *snapshot_ret. */
-static int check_living(struct catalog *c, u64 session, u64 *snapshot_ret,
-			char *key, struct akin_diag *diag)
+/* I2 */
+int catalog_check_living(struct catalog *c, u64 session, u64 *snapshot_ret,
+			 char *key, struct akin_diag *diag)
 {
 	char skipped[sizeof(((struct catalog_session *)0)->paths_key)];
 	struct catalog_row r = { 0 };
@@ -151,7 +151,7 @@ int catalog_reserve(struct catalog *c, u64 session, enum catalog_number kind,
 	if (err)
 		return err;
 	if (session != 0)
-		err = check_living(c, session, NULL, NULL, diag);
+		err = catalog_check_living(c, session, NULL, NULL, diag);
 	if (!err)
 		err = take_numbers(kind == NUMBER_RUN ? &c->meta.last_run :
 				   &c->meta.last_container, count, &first,
@@ -290,6 +290,22 @@ static int apply_delta(struct catalog *c, u64 session,
 	return catalog_run(c, STMT_SESSION_SEALED, NULL, diag);
 }
 
+int catalog_apply_checkpoint(struct catalog *c, u64 session,
+			     const struct catalog_delta *delta,
+			     struct akin_diag *diag)
+{
+	int err;
+
+	err = catalog_check_living(c, session, NULL, NULL, diag);
+	if (!err)
+		err = apply_delta(c, session, delta, diag);
+	if (!err && delta->reviver)
+		err = catalog_revive(c, delta->reviver, diag);
+	if (delta->nr_containers)
+		c->meta.root_txn = c->meta.txn;
+	return err;
+}
+
 int catalog_checkpoint(struct catalog *c, u64 session,
 		       const struct catalog_delta *delta,
 		       struct akin_diag *diag)
@@ -299,13 +315,7 @@ int catalog_checkpoint(struct catalog *c, u64 session,
 	err = catalog_txn_begin(c, diag);
 	if (err)
 		return err;
-	err = check_living(c, session, NULL, NULL, diag);
-	if (!err)
-		err = apply_delta(c, session, delta, diag);
-	if (!err && delta->reviver)
-		err = catalog_revive(c, delta->reviver, diag);
-	if (delta->nr_containers)
-		c->meta.root_txn = c->meta.txn;
+	err = catalog_apply_checkpoint(c, session, delta, diag);
 	return catalog_txn_end(c, err, diag);
 }
 
@@ -344,8 +354,8 @@ int catalog_insert_snapshot(struct catalog *c, const struct snapshot *s,
 	return catalog_run(c, STMT_SNAPSHOT_ADD, NULL, diag);
 }
 
-static int set_committed(struct catalog *c, u64 session, const char *key,
-			 struct akin_diag *diag)
+int catalog_set_committed(struct catalog *c, u64 session, const char *key,
+			  struct akin_diag *diag)
 {
 	sqlite3_stmt *st;
 	int err;
@@ -374,7 +384,7 @@ static int commit_locked(struct catalog *c, u64 session,
 	u64 number;
 	int err;
 
-	err = check_living(c, session, &number, key, diag);
+	err = catalog_check_living(c, session, &number, key, diag);
 	if (err)
 		return err;
 	if (s->number != number || s->session != session ||
@@ -391,7 +401,7 @@ static int commit_locked(struct catalog *c, u64 session,
 		err = catalog_insert_snapshot(c, s, record, diag);
 	if (!err)
 		err = catalog_tick(c, NULL, NULL, diag);
-	return err ? err : set_committed(c, session, key, diag);
+	return err ? err : catalog_set_committed(c, session, key, diag);
 }
 
 /*

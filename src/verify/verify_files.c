@@ -73,17 +73,22 @@ int verify_superblocks(struct verify *v, struct akin_diag *diag)
 
 /* Records -------------------------------------------------------------------*/
 
-/* Both in the same canonical form: bytes are equal if and only if they are. */
+/* Both in the same canonical form: bytes are equal if and only if they are. But
+ * for where the root's children live, which the catalog may know better. */
 static int compare_record(const u8 *data, size_t len,
 			  const struct snapshot *named)
 {
 	struct buf ours = { 0 }, theirs = { 0 };
 	struct snapshot s = { 0 };
+	struct hint own;
 	int err;
 
 	err = snapshot_decode(data, len, &s);
+	own = s.root_hint;
+	s.root_hint = named->root_hint;
 	if (!err)
 		err = snapshot_encode(&s, &theirs);
+	s.root_hint = own;
 	if (!err)
 		err = snapshot_encode(named, &ours);
 	if (!err && (ours.len != theirs.len ||

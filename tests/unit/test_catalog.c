@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "catalog/catalog_gc.h"
+#include "catalog/catalog_retention.h"
 #include "catalog_cases.h"
 #include "format/format_container.h"
 
@@ -616,6 +617,70 @@ static void test_savings_of_generations(void **state)
 	end(&e);
 }
 
+static struct hint root_hint(struct env *e, u64 number, u64 *first)
+{
+	struct snapshot s;
+	struct hint h;
+
+	must(e, catalog_snapshot(e->c, number, &s, &e->diag));
+	assert_string_equal(s.paths[0], "/home");
+	h = s.root_hint;
+	*first = h.nr ? h.containers[0] : 0;
+	snapshot_release(&s);
+	return h;
+}
+
+/* A session that stores again what a snapshot holds. */
+static void test_moving(void **state)
+{
+	struct case_backup old = { .key = "a" }, left = { .key = "move" },
+			   b = { .key = "move" };
+	struct list *l = mem_zalloc(sizeof(*l));
+	u64 places[2] = { 7, 9 }, first;
+	struct hint at = { places, 2 }, none = { 0 };
+	struct catalog_forget row = { .number = 1 };
+	struct catalog_delta nothing = { 0 };
+	struct catalog_numbers n;
+	struct env e;
+	bool done;
+
+	begin(&e);
+	backup(&e, &old, CASE_STEPS);
+	backup(&e, &left, CASE_STEPS - 1);
+	must(&e, catalog_session_end(e.c, 2, &e.diag));
+	backup(&e, &b, CASE_STEPS - 1);
+	/* Nobody who lives; nobody who is listed. */
+	must_fail(&e, catalog_rehint(e.c, 2, &nothing, 1, &at, &done, &e.diag),
+		  -AKIN_E_sequence);
+	assert_false(done);
+	must(&e, catalog_rehint(e.c, 3, &nothing, 2, &at, &done, &e.diag));
+	assert_false(done);
+	must(&e, catalog_numbers(e.c, &n, &e.diag));
+	assert_true(n.root_txn < n.txn);
+	must(&e, catalog_rehint(e.c, 3, &nothing, 1, &at, &done, &e.diag));
+	assert_true(done);
+	must(&e, catalog_numbers(e.c, &n, &e.diag));
+	assert_int_equal(n.root_txn, n.txn);
+	assert_int_equal(root_hint(&e, 1, &first).nr, 2);
+	assert_int_equal(first, 7);
+	must(&e, catalog_rehint(e.c, 3, &nothing, 1, &none, &done, &e.diag));
+	assert_true(done);
+	assert_int_equal(root_hint(&e, 1, &first).nr, 0);
+	must(&e, catalog_forget(e.c, &row, 1, UINT64_MAX, true, NULL,
+				&e.diag));
+	must(&e, catalog_rehint(e.c, 3, &nothing, 1, &at, &done, &e.diag));
+	assert_false(done);
+	/* Its end takes over what another one like it has left. */
+	must(&e, catalog_complete(e.c, 3, &e.diag));
+	must_fail(&e, catalog_complete(e.c, 3, &e.diag), -AKIN_E_sequence);
+	list_all(&e, e.c, l);
+	assert_int_equal(l->sessions[1].state, SESSION_COMMITTED);
+	assert_int_equal(l->sessions[2].state, SESSION_COMMITTED);
+	assert_int_equal(l->nr_snapshots, 0);
+	end(&e);
+	mem_free(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -631,6 +696,7 @@ int main(void)
 		cmocka_unit_test(test_many_snapshots),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_savings_of_generations),
+		cmocka_unit_test(test_moving),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
