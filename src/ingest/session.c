@@ -115,13 +115,17 @@ static u8 depth_of(u64 number, u8 depth, u32 every)
 	return depth;
 }
 
+void session_set_delta_depth(struct session *s, u8 depth)
+{
+	s->delta_depth = (u8)min_u64(depth, SESSION_DELTA_DEPTH_MAX);
+	s->meta_depth = s->delta_depth ? META_DEPTH : 0;
+}
+
 static void choose_depths(struct session *s, const struct session_options *opt)
 {
 	u64 number = s->info.number;
 
-	s->delta_depth = (u8)min_u64(opt->delta_depth,
-				     SESSION_DELTA_DEPTH_MAX);
-	s->meta_depth = s->delta_depth ? META_DEPTH : 0;
+	session_set_delta_depth(s, opt->delta_depth);
 	if (!opt->vary_depth)
 		return;
 	s->delta_depth = depth_of(number, s->delta_depth, REBASE_EVERY);
@@ -155,6 +159,7 @@ int session_begin(struct depot *d, struct catalog *c,
 	s->codec = opt->codec ? *opt->codec : depot_codec(d);
 	s->buffer_bytes = codec_bound(session_max_group(s));
 	s->checkpoint_ns = clock_ns();
+	s->patient = opt->patient;
 	err = lane_set_init(s, opt->memory_bytes, diag);
 	if (!err)
 		err = ref_memory_new(&s->refs, diag);

@@ -50,6 +50,8 @@ struct session_options {
 	/* Longest chain of references in data, at most SESSION_DELTA_DEPTH_MAX
 	 * (metadata has its own); 0: groups are compressed without. */
 	u8 delta_depth;
+	/* Reading references may take its time: nobody waits for it. */
+	bool patient;
 	bool vary_depth;	/* less in some sessions, so that others find
 				 * near bases; that is what one wants */
 	/* What was condemned up to this transaction cannot be matched; what is
@@ -114,6 +116,12 @@ u32 session_max_streams(struct depot *d, size_t memory, u8 verify);
 int session_pretend(struct session *s, const struct fp *fp, bool *new_ret,
 		    struct akin_diag *diag) __must_check;
 
+/* From the next group on; every stream and packer is closed, and the session
+ * has settled. */
+void session_set_delta_depth(struct session *s, u8 depth);
+/* Every container that was finished is sealed. No stream may write meanwhile. */
+int session_settle(struct session *s, struct akin_diag *diag) __must_check;
+
 /* Is a checkpoint due (containers sealed since the last one, time)? */
 bool session_checkpoint_due(struct session *s);
 /* What is sealed so far becomes a root in the catalog. */
@@ -132,6 +140,15 @@ int session_commit(struct session *s, struct snapshot *snap,
  * nothing else. */
 int session_merge_runs(struct session *s, struct akin_diag *diag)
 	__must_check;
+/*
+ * A checkpoint after which @snapshot, unless it has been forgotten (*done_ret),
+ * is found where @hint says: see catalog_rehint(). The session has settled.
+ */
+int session_rehint(struct session *s, u64 snapshot, const struct hint *hint,
+		   bool *done_ret, struct akin_diag *diag) __must_check;
+/* The end of a session that has moved snapshots and made none. What was not
+ * published is dropped. */
+int session_complete(struct session *s, struct akin_diag *diag) __must_check;
 /* Without a snapshot; @keep: checkpoint what is sealed for the next run. */
 int session_end(struct session *s, bool keep, struct akin_diag *diag);
 /* After commit, end or an error; NULL is fine. */

@@ -235,24 +235,44 @@ static void give_up(struct session *s, int err, const struct akin_diag *diag)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/*
- * Everything sealed so far becomes part of the catalog: by a checkpoint, or,
- * with @snap, by the commit. *unsure_ret: it failed, but may have happened.
- */
-static int publish_locked(struct session *s, const struct snapshot *snap,
-			  bool *unsure_ret, struct akin_diag *diag)
+/* How what is sealed is published: by a checkpoint, or */
+struct publication {
+	const struct snapshot *snap;	/* by the commit, or */
+	const struct hint *hint;	/* as the new place of a snapshot: */
+	u64 moved;
+	bool moved_done;
+	bool unsure;	/* out: it failed, but may have happened */
+};
+
+static int publish_delta(struct session *s, const struct catalog_delta *delta,
+			 struct publication *p, struct akin_diag *diag)
+{
+	u64 txn;
+
+	if (p->snap)
+		return catalog_commit(s->catalog, s->info.number, delta,
+				      p->snap, &txn, diag);
+	if (p->hint)
+		return catalog_rehint(s->catalog, s->info.number, delta,
+				      p->moved, p->hint, &p->moved_done, diag);
+	if (!delta->nr_containers && !delta->nr_runs)
+		return 0;
+	return catalog_checkpoint(s->catalog, s->info.number, delta, diag);
+}
+
+/* Everything sealed so far becomes part of the catalog. */
+static int publish_locked(struct session *s, struct publication *p,
+			  struct akin_diag *diag)
 {
 	struct catalog_delta delta = { 0 };
 	struct catalog_container *rows = NULL;
 	struct catalog_run *runs = NULL;
 	struct catalog_reviver reviver = session_reviver(s);
 	struct index_changes ch = { 0 };
-	u64 txn;
 	int err;
 
-	*unsure_ret = false;
 	err = take_sealed(s, &rows, &delta.nr_containers, diag);
-	if (!err && !snap)	/* the commit has done so already */
+	if (!err && !p->snap)	/* the commit has done so already */
 		err = sync_folders(s->depot, rows, delta.nr_containers, diag);
 	if (!err)
 		err = index_flush(s->depot->index, &ch, diag);
@@ -265,19 +285,14 @@ static int publish_locked(struct session *s, const struct snapshot *snap,
 	delta.nr_runs = ch.nr_added;
 	if (s->view)
 		delta.reviver = &reviver;
-	if (snap)
-		err = catalog_commit(s->catalog, s->info.number, &delta, snap,
-				     &txn, diag);
-	else if (delta.nr_containers || delta.nr_runs)
-		err = catalog_checkpoint(s->catalog, s->info.number, &delta,
-					 diag);
-	*unsure_ret = akin_error_class(err) == AKIN_CLASS_IO;
-	if (!err && snap)
+	err = publish_delta(s, &delta, p, diag);
+	p->unsure = akin_error_class(err) == AKIN_CLASS_IO;
+	if (!err && p->snap)
 		counters_add(s->depot->counters, commits, 1);
 	else if (!err)
 		counters_add(s->depot->counters, checkpoints, 1);
 out:
-	if (err && !*unsure_ret) {
+	if (err && !p->unsure) {
 		index_unflush(s->depot->index, &ch);
 		if (delta.nr_containers)
 			give_back(s, rows, delta.nr_containers);
@@ -290,22 +305,22 @@ out:
 	return err;
 }
 
-static int publish(struct session *s, const struct snapshot *snap,
-		   bool *unsure_ret, struct akin_diag *diag)
+static int publish(struct session *s, struct publication *p,
+		   struct akin_diag *diag)
 {
 	int err;
 
 	pthread_mutex_lock(&s->publish_lock);
-	err = publish_locked(s, snap, unsure_ret, diag);
+	err = publish_locked(s, p, diag);
 	pthread_mutex_unlock(&s->publish_lock);
 	return err;
 }
 
 int session_checkpoint(struct session *s, struct akin_diag *diag)
 {
-	bool unsure;
+	struct publication p = { 0 };
 
-	return publish(s, NULL, &unsure, diag);
+	return publish(s, &p, diag);
 }
 
 /* Every container opened by a stream has been sealed or has failed. */
@@ -318,6 +333,22 @@ static int wait_sealed(struct session *s, struct akin_diag *diag)
 		pthread_cond_wait(&s->changed, &s->lock);
 	err = session_error_locked(s, diag);
 	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+int session_settle(struct session *s, struct akin_diag *diag)
+{
+	return wait_sealed(s, diag);
+}
+
+int session_rehint(struct session *s, u64 snapshot, const struct hint *hint,
+		   bool *done_ret, struct akin_diag *diag)
+{
+	struct publication p = { .hint = hint, .moved = snapshot };
+	int err;
+
+	err = publish(s, &p, diag);
+	*done_ret = p.moved_done;
 	return err;
 }
 
@@ -378,7 +409,7 @@ static void drop_record(struct session *s)
 int session_commit(struct session *s, struct snapshot *snap,
 		   struct akin_diag *diag)
 {
-	bool unsure = false;
+	struct publication p = { .snap = snap };
 	int err;
 
 	akin_assert(!s->ended);
@@ -398,8 +429,8 @@ int session_commit(struct session *s, struct snapshot *snap,
 	if (!err)
 		err = write_record(s, snap, diag);
 	if (!err)
-		err = publish(s, snap, &unsure, diag);
-	if (err && !unsure)
+		err = publish(s, &p, diag);
+	if (err && !p.unsure)
 		drop_record(s);
 	snap->containers = NULL;
 	snap->nr_containers = 0;
@@ -435,6 +466,20 @@ int session_merge_runs(struct session *s, struct akin_diag *diag)
 	}
 	mem_free(runs);
 	index_changes_release(&ch);
+	return err;
+}
+
+int session_complete(struct session *s, struct akin_diag *diag)
+{
+	int err;
+
+	akin_assert(!s->ended);
+	err = wait_sealed(s, diag);
+	if (err)
+		return err;
+	drop_sealed(s);
+	err = catalog_complete(s->catalog, s->info.number, diag);
+	s->ended = !err;
 	return err;
 }
 

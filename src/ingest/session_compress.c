@@ -73,7 +73,7 @@ static int find_prefix(struct attempt *a, struct akin_diag *diag)
 		buf_reset(&a->prefix);
 		refgate_lost(j->gate);
 		counters_add(s->depot->counters, references_failed, 1);
-	} else if (clock_ns() - start > REFS_MAX_NS) {
+	} else if (!s->patient && clock_ns() - start > REFS_MAX_NS) {
 		refgate_lost(j->gate);
 	}
 	return 0;

@@ -44,6 +44,7 @@ struct session {
 	struct codec_choice codec;
 	size_t buffer_bytes;
 	u8 delta_depth, meta_depth;	/* of data, of metadata */
+	bool patient;
 	struct ref_memory *refs;
 	u8 verify;			/* enum super_verify */
 	void (*notice)(void *ctx, const char *text);
