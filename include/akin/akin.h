@@ -8,6 +8,7 @@
 #include "akin/counters.h"
 #include "akin/error.h"
 #include "akin/gc.h"
+#include "akin/optimize.h"
 #include "akin/pool.h"
 #include "akin/repair.h"
 #include "akin/restore.h"

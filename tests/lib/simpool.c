@@ -166,6 +166,24 @@ int simpool_get(struct simpool *sp, const char *name, const void *data,
 	return err;
 }
 
+int simpool_get_number(struct simpool *sp, u64 number, const char *name,
+		       const void *data, size_t n, enum simpool_found *out,
+		       struct akin_diag *diag)
+{
+	struct compare c = { data, n, false };
+	struct akin_pool *p;
+	int err;
+
+	err = simpool_open(sp, false, &p, diag);
+	if (err)
+		return err;
+	err = akin_snapshot_read(p, number, name, compare_data, NULL, &c,
+				 diag);
+	akin_pool_close(p);
+	*out = c.differs || c.left ? SIMPOOL_OTHER : SIMPOOL_WHOLE;
+	return err;
+}
+
 int simpool_nr_snapshots(struct simpool *sp, struct akin_diag *diag)
 {
 	struct find f = { 0 };

@@ -41,6 +41,10 @@ enum simpool_found { SIMPOOL_ABSENT, SIMPOOL_WHOLE, SIMPOOL_OTHER };
  * reading it are returned. */
 int simpool_get(struct simpool *sp, const char *name, const void *data,
 		size_t n, enum simpool_found *out, struct akin_diag *diag);
+/* The same with snapshot @number, whose only name is @name. */
+int simpool_get_number(struct simpool *sp, u64 number, const char *name,
+		       const void *data, size_t n, enum simpool_found *out,
+		       struct akin_diag *diag);
 /* How many snapshots the catalog names; negative: an error. */
 int simpool_nr_snapshots(struct simpool *sp, struct akin_diag *diag);
 
