@@ -43,6 +43,7 @@ int cli_cmd_tag(struct cli *c);
 int cli_cmd_protect(struct cli *c);
 int cli_cmd_unprotect(struct cli *c);
 int cli_cmd_gc(struct cli *c);
+int cli_cmd_optimize(struct cli *c);
 int cli_cmd_check(struct cli *c);
 int cli_cmd_repair(struct cli *c);
 int cli_cmd_stats(struct cli *c);

@@ -276,6 +276,28 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	  { "akin gc --json", "For a program." } },
 	0, 0, CLI_COMPLETE_NONE },
 
+[CLI_OPTIMIZE] = {
+	"optimize", "store the newest snapshots in one piece, old ones smaller",
+	{ "-p POOL optimize [OPTION]..." },
+	"Backups store what is new as a difference to what is old, so that the\n"
+	"newest snapshot, the one that is restored, is in many pieces and the\n"
+	"slowest to read. This turns it round: the newest snapshot of each series\n"
+	"(the same host and paths) is stored again, in order and without\n"
+	"differences, and each older one as a difference to a newer one. Data that\n"
+	"was stored twice, because the index did not know it, becomes one.\n"
+	"\n"
+	"Until 'akin gc' has deleted the old copies, the pool needs space for both.\n"
+	"Backups and restores go on meanwhile. It can be stopped, and killed, at\n"
+	"any time; the next run goes on where it was. Series in which nothing is\n"
+	"new since the last run are left as they are, unless --all, --delta-depth\n"
+	"or --compression is given.\n",
+	{ { "akin optimize --dry-run", "What is there to do?" },
+	  { "akin optimize", "Monthly, say, and then 'akin gc'." },
+	  { "akin optimize --compression zstd:19",
+	    "As small as can be, however long it takes." },
+	  { "akin optimize --json", "For a program." } },
+	0, 0, CLI_COMPLETE_NONE },
+
 [CLI_CHECK] = {
 	"check", "look for damage in a pool",
 	{ "-p POOL check [--read-data[=N%|=SIZE]] [OPTION]..." },

@@ -33,6 +33,7 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_PROTECT] = cli_cmd_protect,
 	[CLI_UNPROTECT] = cli_cmd_unprotect,
 	[CLI_GC] = cli_cmd_gc,
+	[CLI_OPTIMIZE] = cli_cmd_optimize,
 	[CLI_CHECK] = cli_cmd_check,
 	[CLI_REPAIR] = cli_cmd_repair,
 	[CLI_STATS] = cli_cmd_stats,

@@ -190,7 +190,7 @@ const struct cli_option cli_options[] = {
 	{ "verify", 0, CLI_FLAG, NULL, B(RESTORE), AT(verify),
 	  "read everything back afterwards and compare" },
 	{ "dry-run", 'n', CLI_FLAG, NULL, B(BACKUP) | B(RESTORE) |
-	  B(FORGET) | B(GC) | B(REPAIR), AT(dry_run),
+	  B(FORGET) | B(GC) | B(OPTIMIZE) | B(REPAIR), AT(dry_run),
 	  "say what would happen; write nothing" },
 
 	/* forget, policy -------------------------------------------------- */
@@ -239,6 +239,18 @@ const struct cli_option cli_options[] = {
 	  "25; above 100: never)" },
 	{ "limit", 0, CLI_SIZE, "SIZE", B(GC), AT(limit),
 	  "write copies of about SIZE at most; the next run goes on" },
+
+	/* optimize: only on the line, as each run does all of the work. ------ */
+	{ "delta-depth", 0, CLI_CHOICE, "N", B(OPTIMIZE), AT(delta_depth),
+	  "longest chain of differences for old snapshots (default 8); each "
+	  "link saves space and makes restoring them slower",
+	  .choices = "0|1|2|3|4|5|6|7|8", .line_only = true },
+	{ "compression", 0, CLI_STRING, "CODEC", B(OPTIMIZE), AT(compression),
+	  "compress everything with CODEC, such as zstd:19 (default: the "
+	  "pool's, of zstd level 6 at least)", .complete = CLI_COMPLETE_CODEC, .line_only = true },
+	{ "all", 0, CLI_FLAG, NULL, B(OPTIMIZE), AT(all),
+	  "also series with nothing new since the last run",
+	  .line_only = true },
 
 	/* check ---------------------------------------------------------- */
 	{ "read-data", 0, CLI_SHARE, "N%|SIZE", B(CHECK), AT(read_data),

@@ -14,8 +14,8 @@
 enum cli_command {
 	CLI_INIT, CLI_BACKUP, CLI_SNAPSHOTS, CLI_LS, CLI_FIND, CLI_DIFF,
 	CLI_CAT, CLI_RESTORE, CLI_FORGET, CLI_UNDELETE, CLI_POLICY, CLI_TAG,
-	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_CHECK, CLI_REPAIR, CLI_STATS, CLI_SYSSTAT,
-	CLI_METRICS, CLI_INSPECT,
+	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_OPTIMIZE, CLI_CHECK,
+	CLI_REPAIR, CLI_STATS, CLI_SYSSTAT, CLI_METRICS, CLI_INSPECT,
 	CLI_CAPACITY, CLI_ESTIMATE, CLI_PUT, CLI_GET, CLI_OBJECTS,
 	CLI_VERSION, CLI_HELP,
 	CLI_NR_COMMANDS
@@ -54,6 +54,8 @@ struct cli_args {
 	bool interrupted;
 	unsigned threshold;
 	uint64_t limit;
+	/* optimize; compression and delta_depth, too */
+	bool all;
 	/* repair */
 	bool yes, read_all;
 	/* forget, policy, tag, protect */
