@@ -532,6 +532,30 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	    "All versions of some, for a program." } },
 	0, 2, CLI_COMPLETE_NONE },
 
+[CLI_LOADGEN] = {
+	"loadgen", "make data up, to a pool or a file",
+	{ "loadgen [OPTION]...", "loadgen [OPTION]... FILE|-",
+	  "-p POOL loadgen [OPTION]... pool" },
+	"Data whose properties are known exactly: how often each unit occurs, how\n"
+	"well it compresses, how similar units are, how generations differ. The\n"
+	"same options make the same bytes, on any machine, any part first. Without\n"
+	"an operand, says what would be made.\n"
+	"\n"
+	"Into a FILE, or standard output, streams go one after the other. To a pool\n"
+	"they go as a program's would (see akin_session(3)), each generation as a\n"
+	"transaction in the space 'loadgen', object n of stream m as sM/oN.\n",
+	{ { "akin loadgen --dedup 3 --compressible 50%",
+	    "Say what that load is." },
+	  { "akin loadgen --size 10G --random 30% --streams 8 -p /mnt/test pool",
+	    "Eight streams at once, 30% of them random." },
+	  { "akin loadgen --size 4G --change 1% --generations 30 --verify -p "
+	    "/mnt/test pool", "A month of backups, each compared." },
+	  { "akin loadgen --unit 4K --distribution kernels.dist big.img",
+	    "A file for another store, like a known one." },
+	  { "akin loadgen --generation 5 --change 2% - | zstd | wc -c",
+	    "The sixth generation." } },
+	0, 1, CLI_COMPLETE_FILE },
+
 [CLI_VERSION] = {
 	"version", "print the version",
 	{ "version" },

@@ -45,6 +45,7 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_PUT] = cli_cmd_put,
 	[CLI_GET] = cli_cmd_get,
 	[CLI_OBJECTS] = cli_cmd_objects,
+	[CLI_LOADGEN] = cli_cmd_loadgen,
 	[CLI_VERSION] = cli_cmd_version,
 	[CLI_HELP] = cli_cmd_help,
 };

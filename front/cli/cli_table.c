@@ -85,9 +85,9 @@ const struct cli_option cli_options[] = {
 	  "copied between them as it is", .complete = CLI_COMPLETE_DIR },
 
 	/* backup --------------------------------------------------------- */
-	{ "tag", 0, CLI_LIST, "T", WRITING, AT(tags),
+	{ "tag", 0, CLI_LIST, "T", WRITING | B(LOADGEN), AT(tags),
 	  "give the snapshot the tag T; may be repeated" },
-	{ "host", 0, CLI_STRING, "H", WRITING, AT(host),
+	{ "host", 0, CLI_STRING, "H", WRITING | B(LOADGEN), AT(host),
 	  "record the host as H instead of this machine's name" },
 	{ "exclude", 0, CLI_LIST, "PATTERN", B(BACKUP), AT(excludes),
 	  "leave out what PATTERN matches; may be repeated" },
@@ -108,10 +108,10 @@ const struct cli_option cli_options[] = {
 	  "read every file, also those that look unchanged" },
 	{ "read-special", 0, CLI_FLAG, NULL, B(BACKUP), AT(read_special),
 	  "store the contents of named devices and FIFOs, not the nodes" },
-	{ "compression", 0, CLI_STRING, "CODEC", WRITING, AT(compression),
+	{ "compression", 0, CLI_STRING, "CODEC", WRITING | B(LOADGEN), AT(compression),
 	  "compress what this run adds with CODEC, not as the pool does",
 	  .complete = CLI_COMPLETE_CODEC },
-	{ "delta-depth", 0, CLI_CHOICE, "N", WRITING, AT(delta_depth),
+	{ "delta-depth", 0, CLI_CHOICE, "N", WRITING | B(LOADGEN), AT(delta_depth),
 	  "compress against similar stored data in chains of at most N, 0 to "
 	  "8, instead of what the pool says",
 	  .choices = "0|1|2|3|4|5|6|7|8" },
@@ -172,6 +172,58 @@ const struct cli_option cli_options[] = {
 	{ "newest", 0, CLI_FLAG, NULL, B(OBJECTS), AT(newest),
 	  "only from the newest snapshot of each space and host",
 	  .line_only = true },
+
+	/* loadgen ----------------------------------------------------------- */
+	{ "seed", 0, CLI_STRING, "N", B(LOADGEN), AT(load_seed),
+	  "another N gives another load (default 0)", .line_only = true },
+	{ "size", 0, CLI_SIZE, "SIZE", B(LOADGEN), AT(load_size),
+	  "of each stream (default 1G)", .line_only = true },
+	{ "streams", 0, CLI_COUNT, "N", B(LOADGEN), AT(load_streams),
+	  "make N streams (default 1); a pool gets them at once, as far as its "
+	  "memory allows", .line_only = true },
+	{ "unit", 0, CLI_SIZE, "SIZE", B(LOADGEN), AT(load_unit),
+	  "repeat units of SIZE (default 128K, larger than any chunk)",
+	  .line_only = true },
+	{ "dedup", 0, CLI_STRING, "F", B(LOADGEN), AT(load_dedup),
+	  "have F times as many units as different ones, in all streams "
+	  "together (default 1)", .line_only = true },
+	{ "random", 0, CLI_STRING, "N%", B(LOADGEN), AT(load_random),
+	  "instead: N% of the units occur once, the rest repeats a set",
+	  .line_only = true },
+	{ "set", 0, CLI_COUNT, "N", B(LOADGEN), AT(load_set),
+	  "with --random: a set of N units (default: one in 100 units)",
+	  .line_only = true },
+	{ "distribution", 0, CLI_STRING, "FILE", B(LOADGEN),
+	  AT(load_distribution), "instead: as a file of DEDISbench says, lines "
+	  "of 'DUPLICATES CONTENTS'", .complete = CLI_COMPLETE_FILE,
+	  .line_only = true },
+	{ "compressible", 0, CLI_STRING, "N%", B(LOADGEN),
+	  AT(load_compressible), "let compression save N%, up to 99% (default "
+	  "0%)", .line_only = true },
+	{ "similar", 0, CLI_STRING, "N%", B(LOADGEN), AT(load_similar),
+	  "N% of the different units resemble another one (default 0%)",
+	  .line_only = true },
+	{ "similar-bytes", 0, CLI_COUNT, "N", B(LOADGEN),
+	  AT(load_similar_bytes), "but for N bytes in each KiB (default 16)",
+	  .line_only = true },
+	{ "change", 0, CLI_STRING, "N%", B(LOADGEN), AT(load_change),
+	  "edit N% of the bytes from generation to generation (default 0%)",
+	  .line_only = true },
+	{ "edit-size", 0, CLI_SIZE, "SIZE", B(LOADGEN), AT(load_edit_size),
+	  "SIZE at a time (default 64K)", .line_only = true },
+	{ "edits", 0, CLI_STRING, "O:I:D:M", B(LOADGEN), AT(load_edits),
+	  "so many parts of overwriting, inserting, deleting, moving (default "
+	  "7:1:1:1)", .line_only = true },
+	{ "generations", 0, CLI_COUNT, "N", B(LOADGEN), AT(load_generations),
+	  "store N generations, each as a snapshot (default 1)",
+	  .line_only = true },
+	{ "generation", 0, CLI_COUNT, "N", B(LOADGEN), AT(load_generation),
+	  "begin with generation N (default 0)", .line_only = true },
+	{ "object-size", 0, CLI_STRING, "MIN[-MAX]", B(LOADGEN),
+	  AT(load_objects), "cut streams into objects of such sizes, small ones "
+	  "more often (default: one each)", .line_only = true },
+	{ "verify", 0, CLI_FLAG, NULL, B(LOADGEN), AT(verify),
+	  "read everything back afterwards and compare" },
 
 	/* restore -------------------------------------------------------- */
 	{ "target", 't', CLI_STRING, "DIR", B(RESTORE), AT(target),

@@ -17,6 +17,7 @@ enum cli_command {
 	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_OPTIMIZE, CLI_CHECK,
 	CLI_REPAIR, CLI_STATS, CLI_SYSSTAT, CLI_METRICS, CLI_INSPECT,
 	CLI_CAPACITY, CLI_ESTIMATE, CLI_PUT, CLI_GET, CLI_OBJECTS,
+	CLI_LOADGEN,
 	CLI_VERSION, CLI_HELP,
 	CLI_NR_COMMANDS
 };
@@ -72,6 +73,13 @@ struct cli_args {
 	const char *snapshot, *object_name;
 	uint64_t offset, length;
 	bool newest;
+	/* loadgen; shares and factors as text */
+	const char *load_seed, *load_dedup, *load_random, *load_distribution;
+	const char *load_compressible, *load_similar, *load_change;
+	const char *load_edits, *load_objects;
+	uint64_t load_size, load_unit, load_edit_size;
+	unsigned load_streams, load_set, load_similar_bytes;
+	unsigned load_generations, load_generation;
 	/* capacity; the index is an enum cap_param */
 	const char *capacity[CLI_NR_CAPACITY];
 	const char *port;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the files of loadgen. */
+#ifndef LOADGEN_INTERNAL_H
+#define LOADGEN_INTERNAL_H
+
+#include "loadgen.h"
+
+/* @nr contents that occur @copies times each. */
+struct loadgen_class {
+	uint64_t copies, nr;
+	uint64_t first_slot, first_content;
+};
+
+struct loadgen {
+	struct loadgen_options opt;
+	struct loadgen_class *classes;
+	uint32_t nr_classes;
+	uint64_t units, distinct, stream_units;
+	uint32_t half_bits;	/* of the permutation */
+	uint32_t random_bytes;	/* of each segment */
+};
+
+/* Contents that no class has: new data of a later generation. */
+#define LOADGEN_FRESH ((uint64_t)1 << 63)
+
+/* SplitMix64's finalizer (Steele et al., 2014): a bijection of 64 bits. */
+static inline uint64_t loadgen_mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15u;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+static inline uint64_t loadgen_mix2(uint64_t a, uint64_t b)
+{
+	return loadgen_mix(loadgen_mix(a) ^ b);
+}
+
+int loadgen_fail(struct akin_diag *d, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* loadgen_plan.c; fills in classes, units, distinct. */
+int loadgen_make_plan(struct loadgen *l, struct akin_diag *diag);
+/* Is this one of the contents that resemble another one? */
+bool loadgen_is_similar(const struct loadgen *l, uint64_t content);
+
+#endif
