@@ -343,6 +343,26 @@ bool groupcache_is_checked(const struct group_data *g, u32 chunk)
 			      chunk);
 }
 
+void groupcache_prefetch(struct groupcache *gc, u64 container,
+			 const u32 *groups, u32 nr)
+{
+	u32 missing[GROUPCACHE_PREFETCH_MAX], i, n = 0;
+	struct container_reader *r;
+
+	akin_assert(nr <= GROUPCACHE_PREFETCH_MAX);
+	pthread_mutex_lock(&gc->lock);
+	for (i = 0; i < nr; i++) {
+		if (!find_locked(gc, container, groups[i]))
+			missing[n++] = groups[i];
+	}
+	pthread_mutex_unlock(&gc->lock);
+	/* What is wrong will be told to who asks. */
+	if (!n || dircache_get(gc->opt.dirs, container, &r, NULL))
+		return;
+	container_prefetch(r, missing, n);
+	dircache_put(gc->opt.dirs, container);
+}
+
 const struct group_data *groupcache_find(struct groupcache *gc, u64 container,
 					 u32 index)
 {

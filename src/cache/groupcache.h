@@ -103,7 +103,15 @@ int groupcache_check(struct groupcache *gc, struct decoder *dec,
 /* False also for what is too far from the first to be remembered. */
 bool groupcache_is_checked(const struct group_data *g, u32 chunk);
 
-/* The same if it is there and decoded: pinned, or NULL. */
+/*
+ * These groups of @container, ascending, will be asked for soon: begin to read
+ * what is not there. May load the container's directory.
+ */
+#define GROUPCACHE_PREFETCH_MAX 16
+void groupcache_prefetch(struct groupcache *gc, u64 container,
+			 const u32 *groups, u32 nr);
+
+/* groupcache_get_raw() if it is there and decoded: pinned, or NULL. */
 const struct group_data *groupcache_find(struct groupcache *gc, u64 container,
 					 u32 index);
 /*

@@ -7,6 +7,9 @@
 
 /* A directory of about 3,600 entries and its footer, in one read. */
 #define TAIL_READ_BYTES (128 * KiB)
+/* What lies between two groups and is read in vain costs less than a request of
+ * its own: on flash and on network disks, some 50 to 100 us. */
+#define PREFETCH_GAP (16 * KiB)
 
 struct container_reader {
 	struct file *file;
@@ -304,6 +307,25 @@ int container_read_group_into(struct container_reader *r, u32 index,
 		container_group_release(out);
 	}
 	return err;
+}
+
+void container_prefetch(struct container_reader *r, const u32 *groups, u32 nr)
+{
+	const struct dir_group *g;
+	u64 off = 0, end = 0;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (groups[i] >= r->dir.nr_groups)
+			break;
+		g = &r->dir.groups[groups[i]];
+		if (!end || g->off < end || g->off - end > PREFETCH_GAP) {
+			file_prefetch(r->file, off, end - off);
+			off = g->off;
+		}
+		end = g->off + g->len;
+	}
+	file_prefetch(r->file, off, end - off);
 }
 
 int container_check_header(struct container_reader *r,

@@ -63,6 +63,10 @@ int container_read_group(struct container_reader *r, u32 index,
 int container_read_group_into(struct container_reader *r, u32 index,
 			      struct buf *room, struct container_group *out,
 			      struct akin_diag *diag) __must_check;
+/* These groups, ascending, will be read soon: begin. For who does not go
+ * through the container from one end to the other; that is better left to the
+ * system, which reads ahead by itself. */
+void container_prefetch(struct container_reader *r, const u32 *groups, u32 nr);
 /* Header of the file itself against what the directory says (for check). */
 int container_check_header(struct container_reader *r,
 			   struct container_header *out,

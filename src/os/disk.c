@@ -329,6 +329,12 @@ void file_drop_cache(struct file *f)
 		f->disk->ops->drop_cache(f);
 }
 
+void file_prefetch(struct file *f, u64 off, u64 len)
+{
+	if (f->disk->ops->prefetch && len && disk_range_ok(off, len))
+		f->disk->ops->prefetch(f, off, len);
+}
+
 int file_lock(struct file *f, enum disk_lock kind, u64 off, u64 len,
 	      struct akin_diag *diag)
 {

@@ -134,6 +134,11 @@ struct disk_ops {
 	 */
 	void (*drop_cache)(struct file *f);
 	/*
+	 * These bytes are going to be read soon, and none beside them: begin.
+	 * A request, with no answer. NULL: cannot be asked.
+	 */
+	void (*prefetch)(struct file *f, u64 off, u64 len);
+	/*
 	 * Lock @len bytes from @off (len 0 = to the end), owned by this open
 	 * file, not by the process; dropped when it is closed. Never waits:
 	 * -AKIN_E_busy if somebody holds it, -AKIN_E_no_locks if the file
@@ -221,6 +226,7 @@ int file_reserve(struct file *f, u64 size, struct akin_diag *diag)
 	__must_check;
 int file_sync(struct file *f, struct akin_diag *diag) __must_check;
 void file_drop_cache(struct file *f);
+void file_prefetch(struct file *f, u64 off, u64 len);
 int file_lock(struct file *f, enum disk_lock kind, u64 off, u64 len,
 	      struct akin_diag *diag) __must_check;
 int file_lock_test(struct file *f, enum disk_lock kind, u64 off, u64 len,

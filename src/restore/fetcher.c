@@ -32,6 +32,8 @@
  */
 #define BATCH_GROUPS 8
 #define BATCHES_MIN 2
+static_assert(BATCH_GROUPS <= GROUPCACHE_PREFETCH_MAX,
+	      "a batch is prefetched at once");
 /* Chunks of a group that a worker compares. Those behind them, in groups of
  * several MiB, are compared as they are emitted. */
 #define WANTED_CHUNKS 512
@@ -171,8 +173,39 @@ static void fetch_batch(struct work *work, void *thread_ctx)
 	pthread_mutex_unlock(&f->lock);
 }
 
+static bool is_before(const struct wanted_group *a,
+		      const struct wanted_group *b)
+{
+	return a->container < b->container ||
+	       (a->container == b->container && a->index < b->index);
+}
+
+/* Workers come to it later; the disk begins now. Neighbours of a stream are
+ * mostly neighbours in a container, if not in this order. */
+static void prefetch_batch(struct fetcher *f)
+{
+	struct wanted_group *sorted[BATCH_GROUPS], *g;
+	u32 list[BATCH_GROUPS], nr = 0, i, n;
+
+	for (g = f->batch; g; g = g->next) {
+		for (i = nr++; i > 0 && is_before(g, sorted[i - 1]); i--)
+			sorted[i] = sorted[i - 1];
+		sorted[i] = g;
+	}
+	for (i = 0; i < nr; i += n) {
+		g = sorted[i];
+		for (n = 0; i + n < nr; n++) {
+			if (sorted[i + n]->container != g->container)
+				break;
+			list[n] = sorted[i + n]->index;
+		}
+		groupcache_prefetch(f->depot->groups, g->container, list, n);
+	}
+}
+
 static void queue_batch(struct fetcher *f)
 {
+	prefetch_batch(f);
 	if (f->batch)
 		workers_queue(f->depot->workers, &f->batch->work);
 	f->batch = NULL;

@@ -553,6 +553,70 @@ static void test_truncated(void **state)
 	world_release(&x);
 }
 
+static struct {
+	u64 off[8], len[8];
+	u32 nr;
+} asked;
+
+static void note_prefetch(struct file *f, u64 off, u64 len)
+{
+	assert_true(asked.nr < ARRAY_SIZE(asked.off));
+	asked.off[asked.nr] = off;
+	asked.len[asked.nr++] = len;
+}
+
+static void assert_asked(const struct directory *d, u32 at, u32 first, u32 last)
+{
+	assert_int_equal(asked.off[at], d->groups[first].off);
+	assert_int_equal(asked.off[at] + asked.len[at], d->groups[last].off +
+			 d->groups[last].len);
+}
+
+/* Near ones in one request, and nothing outside the groups. */
+static void test_prefetch(void **state)
+{
+	static const u32 groups[] = { 0, 1, 3, 4, 20, 39, 40 };
+	struct container_sealed sealed;
+	struct container_reader *r;
+	const struct directory *dir;
+	struct akin_diag d = { 0 };
+	const struct disk_ops *real;
+	struct group_header h;
+	struct disk_ops ops;
+	struct world x;
+	u32 i;
+
+	world_init(&x);
+	open_writer(&x, CONTAINER_DATA);
+	for (i = 0; i < 40; i++) {
+		close_group(&x, i, &h);
+		assert_int_equal(put_group(&x, &h), 0);
+	}
+	container_writer_finish(x.w);
+	assert_int_equal(container_writer_seal(x.w, &sealed, &d), 0);
+	assert_int_equal(container_open(x.disk, &pool, 5, 0, &r, &d), 0);
+	dir = container_directory(r);
+	container_prefetch(r, groups, 7);	/* nobody to ask */
+	real = x.disk->ops;
+	ops = *real;
+	ops.prefetch = note_prefetch;
+	x.disk->ops = &ops;
+	container_prefetch(r, groups, 0);
+	assert_int_equal(asked.nr, 0);
+	/* Group 2 is small, what lies between 4 and 20 is not. */
+	assert_in_range(dir->groups[2].len, 1, 16 * KiB);
+	assert_in_range(dir->groups[20].off - dir->groups[5].off, 17 * KiB,
+			UINT32_MAX);
+	container_prefetch(r, groups, 7);
+	assert_int_equal(asked.nr, 3);
+	assert_asked(dir, 0, 0, 4);
+	assert_asked(dir, 1, 20, 20);
+	assert_asked(dir, 2, 39, 39);
+	x.disk->ops = real;
+	container_close(r);
+	world_release(&x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -562,6 +626,7 @@ int main(void)
 		cmocka_unit_test(test_slow_disk_holds_compressors),
 		cmocka_unit_test(test_flipped_bits),
 		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_prefetch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
