@@ -37,6 +37,10 @@ static void print_json(struct cli *c, const struct akin_check_result *r)
 	cli_json_uint(j, "files_damaged", r->files_damaged);
 	cli_json_uint(j, "snapshots_damaged", r->snapshots_damaged);
 	cli_json_uint(j, "orphan_files", r->orphan_files);
+	cli_json_uint(j, "never_read", r->never_read);
+	cli_json_uint(j, "bytes_never_read", r->bytes_never_read);
+	if (r->oldest_read_sec)
+		cli_json_time(j, "oldest_read", r->oldest_read_sec, 0);
 	if (c->diag.hint[0])
 		cli_json_text(j, "hint", c->diag.hint);
 	cli_json_end(j, stdout);
@@ -53,7 +57,25 @@ static void print_hint(struct cli *c)
 	c->diag.hint[0] = 0;
 }
 
-static void print_text(struct cli *c, const struct akin_check_result *r)
+/* How far a scrub has come. */
+static void print_round(const struct akin_check_result *r)
+{
+	char a[CLI_UNIT_TEXT];
+
+	printf("read and compared: data containers %llu, %s, chunks %llu\n",
+	       (unsigned long long)r->containers_read,
+	       cli_size_text(r->bytes_verified, a),
+	       (unsigned long long)r->chunks_verified);
+	if (r->never_read)
+		printf("never read so far: containers %llu, %s\n",
+		       (unsigned long long)r->never_read,
+		       cli_size_text(r->bytes_never_read, a));
+	else if (r->oldest_read_sec)
+		printf("all was read since %s\n",
+		       cli_time_text(r->oldest_read_sec, a));
+}
+
+static void print_tested(const struct akin_check_result *r)
 {
 	char a[CLI_UNIT_TEXT];
 
@@ -70,6 +92,14 @@ static void print_text(struct cli *c, const struct akin_check_result *r)
 	if (r->bytes_not_read)
 		printf("not tested: %s of data; 'akin check --read-data' "
 		       "reads it\n", cli_size_text(r->bytes_not_read, a));
+}
+
+static void print_text(struct cli *c, const struct akin_check_result *r)
+{
+	if (c->args.budget.given)
+		print_round(r);
+	else
+		print_tested(r);
 	if (r->orphan_files)
 		printf("files that belong to nobody and only take space: "
 		       "%llu\n",
@@ -106,6 +136,11 @@ int cli_cmd_check(struct cli *c)
 	opt.read_data = c->args.read_data.given;
 	opt.read_percent = c->args.read_data.percent;
 	opt.read_bytes = c->args.read_data.bytes;
+	if (opt.read_data && c->args.budget.given)
+		return cli_fail(&c->diag, -AKIN_E_usage, "--budget and "
+				"--read-data: one or the other");
+	opt.budget_ns = c->args.budget.ns;
+	opt.budget_bytes = c->args.budget.bytes;
 	opt.progress = cli_on_progress;
 	opt.finding = on_finding;
 	opt.ctx = c;

@@ -300,12 +300,21 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 
 [CLI_CHECK] = {
 	"check", "look for damage in a pool",
-	{ "-p POOL check [--read-data[=N%|=SIZE]] [OPTION]..." },
+	{ "-p POOL check [--read-data[=N%|=SIZE]] [OPTION]...",
+	  "-p POOL check --budget TIME|SIZE [OPTION]..." },
 	"Without --read-data the structure is tested: superblocks, catalog,\n"
 	"snapshot records, the header, directory and length of every container,\n"
 	"and that every recipe leads to chunks that exist. That is fast, and it\n"
-	"says what it did not test. With --read-data every byte is read and\n"
-	"compared with its fingerprint, or a share of them.\n"
+	"says what it did not test: of data containers nothing is read but header\n"
+	"and directory. With --read-data every byte is read and compared with its\n"
+	"fingerprint, or a share of them.\n"
+	"\n"
+	"With --budget it is a round of a scrub, for a timer: whole containers are\n"
+	"read until the time (s, m, h, d) or size (K, M, G, T) is used up, those\n"
+	"never read first, then those read longest ago; the pool remembers when.\n"
+	"'akin stats' and 'akin metrics' say how old the oldest reading is. If\n"
+	"something is wrong, the structure is tested as well, to say which files\n"
+	"need it.\n"
 	"\n"
 	"Damage is reported as container, chunks, files and snapshots, of each\n"
 	"kind the first 1,000, and remembered, so that the next backup of the same\n"
@@ -314,7 +323,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	  { "akin check --read-data", "Every byte." },
 	  { "akin check --read-data=5%",
 	    "A twentieth of the data, chosen anew each time: daily, say." },
-	  { "akin check --read-data=20G --json", "20 GiB of it, for a program." } },
+	  { "akin check --read-data=20G --json", "20 GiB of it, for a program." },
+	  { "akin check --budget 10m", "What is due, every night." } },
 	0, 0, CLI_COMPLETE_NONE },
 
 [CLI_REPAIR] = {

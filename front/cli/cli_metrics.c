@@ -170,6 +170,16 @@ static int add_pool(struct cli *c, struct cli_str *out, const char *pool)
 	add_gauge(out, "akin_pool_chunks", "chunks stored", pool, s.chunks);
 	add_gauge(out, "akin_pool_damaged_chunks", "chunks known as damaged",
 		  pool, s.damaged);
+	add_gauge(out, "akin_pool_never_read_bytes",
+		  "in containers that no check has read in full", pool,
+		  s.bytes_never_read);
+	add_gauge(out, "akin_pool_badly_read_containers",
+		  "containers in which the last reading found bad chunks",
+		  pool, s.read_badly);
+	if (s.oldest_read_sec > 0)
+		add_gauge(out, "akin_pool_oldest_read_timestamp_seconds",
+			  "the reading of a container that is longest ago",
+			  pool, (uint64_t)s.oldest_read_sec);
 	add_gauge(out, "akin_pool_metadata_free_bytes",
 		  "free where the metadata pool lies", pool, s.meta_free);
 	add_gauge(out, "akin_pool_data_free_bytes",

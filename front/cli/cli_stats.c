@@ -33,6 +33,11 @@ static void print_pool_json(struct cli *c, const struct akin_stats *s)
 	cli_json_uint(j, "meta_containers", s->meta_containers);
 	cli_json_uint(j, "runs", s->runs);
 	cli_json_uint(j, "damaged", s->damaged);
+	cli_json_uint(j, "never_read", s->never_read);
+	cli_json_uint(j, "bytes_never_read", s->bytes_never_read);
+	cli_json_uint(j, "read_badly", s->read_badly);
+	if (s->oldest_read_sec)
+		cli_json_time(j, "oldest_read", s->oldest_read_sec, 0);
 	cli_json_uint(j, "meta_free", s->meta_free);
 	cli_json_uint(j, "meta_total", s->meta_total);
 	cli_json_uint(j, "data_free", s->data_free);
@@ -40,6 +45,24 @@ static void print_pool_json(struct cli *c, const struct akin_stats *s)
 	akin_pool_get_info(c->pool, &info);
 	cli_json_text(j, "verify", cli_verify_text(info.verify));
 	cli_json_end(j, stdout);
+}
+
+/* How old is what is known of the bytes on the disk? */
+static void print_scrub(const struct akin_stats *s)
+{
+	char a[CLI_UNIT_TEXT];
+
+	if (s->never_read)
+		printf("%-24s %10s  in %llu containers ('akin check --budget')"
+		       "\n", "never read back",
+		       cli_size_text(s->bytes_never_read, a),
+		       (unsigned long long)s->never_read);
+	else if (s->oldest_read_sec)
+		printf("%-24s %s\n", "all was read back since",
+		       cli_time_text(s->oldest_read_sec, a));
+	if (s->read_badly)
+		printf("%-24s %10llu  containers\n", "read back badly",
+		       (unsigned long long)s->read_badly);
 }
 
 static void print_pool(struct cli *c, const struct akin_stats *s)
@@ -68,6 +91,7 @@ static void print_pool(struct cli *c, const struct akin_stats *s)
 	if (s->damaged)
 		printf("%-24s %10llu  ('akin check' says more)\n", "damaged",
 		       (unsigned long long)s->damaged);
+	print_scrub(s);
 	printf("%-24s %10s  of %s\n", "free, metadata",
 	       cli_size_text(s->meta_free, a), cli_size_text(s->meta_total, b));
 	printf("%-24s %10s  of %s\n", "free, data",

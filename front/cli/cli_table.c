@@ -307,6 +307,9 @@ const struct cli_option cli_options[] = {
 	/* check ---------------------------------------------------------- */
 	{ "read-data", 0, CLI_SHARE, "N%|SIZE", B(CHECK), AT(read_data),
 	  "read data too: all of it, a share (5%), or so much (10G)" },
+	{ "budget", 0, CLI_BUDGET, "TIME|SIZE", B(CHECK), AT(budget),
+	  "for so long (10m, 2h), or so much (50G), read what was never read, "
+	  "then what was read longest ago" },
 
 	/* repair --------------------------------------------------------- */
 	{ "read-data", 0, CLI_FLAG, NULL, B(REPAIR), AT(read_all),

@@ -51,6 +51,7 @@ struct cli_args {
 	bool long_format, one_level, delete_extra, verify, by_codec;
 	bool restore_cost;
 	struct cli_share read_data;
+	struct cli_budget budget;
 	/* gc */
 	bool interrupted;
 	unsigned threshold;
@@ -98,6 +99,7 @@ enum cli_kind {
 	CLI_SIZE, CLI_RATE, CLI_COUNT,
 	CLI_KEEP,		/* a number from 1 */
 	CLI_SHARE,		/* the value is optional */
+	CLI_BUDGET,
 };
 
 /* What a shell offers as a value or operand. */

@@ -115,6 +115,32 @@ int cli_parse_share(const char *s, struct cli_share *out)
 	return 0;
 }
 
+int cli_parse_budget(const char *s, struct cli_budget *out)
+{
+	static const struct {
+		char letter;
+		unsigned seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	struct cli_budget b = { .given = true };
+	size_t n = strlen(s), i;
+	unsigned count;
+	char copy[16];
+
+	for (i = 0; n > 1 && n < sizeof(copy) && i < 4; i++) {
+		if (s[n - 1] != units[i].letter)
+			continue;
+		memcpy(copy, s, n);
+		copy[n - 1] = 0;
+		if (cli_parse_count(copy, 100000, &count) || !count)
+			return -1;
+		b.ns = (uint64_t)count * units[i].seconds * 1000000000;
+	}
+	if (!b.ns && (cli_parse_size(s, &b.bytes) || !b.bytes))
+		return -1;
+	*out = b;
+	return 0;
+}
+
 const char *cli_size_text(uint64_t bytes, char out[CLI_UNIT_TEXT])
 {
 	double v = (double)bytes;

@@ -28,6 +28,14 @@ struct cli_share {
 };
 int cli_parse_share(const char *s, struct cli_share *out);
 
+/* How much work: a time ("90s", "10m", "2h", "1d") or a size ("50G"). */
+struct cli_budget {
+	bool given;
+	uint64_t ns;		/* 0: @bytes counts */
+	uint64_t bytes;
+};
+int cli_parse_budget(const char *s, struct cli_budget *out);
+
 /* "512 B", "1.50 KiB", "12.3 MiB": three digits. Returns @out. */
 const char *cli_size_text(uint64_t bytes, char out[CLI_UNIT_TEXT]);
 /* "file" or "files". */

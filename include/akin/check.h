@@ -17,6 +17,15 @@ struct akin_check_options {
 	bool read_data;
 	unsigned read_percent;	/* of the data; 0: all */
 	uint64_t read_bytes;	/* at most; 0: no limit */
+	/*
+	 * With any of these (0: no limit) a round of a scrub instead of a check:
+	 * whole containers are read, data and metadata, those first that were
+	 * never read or longest ago, until so many stored bytes or so much time
+	 * is used up or all are read. If something is wrong, a check without
+	 * reading data follows, to say which files need it. The pool remembers
+	 * when each container was read, also by a check that reads all data.
+	 */
+	uint64_t budget_bytes, budget_ns;
 	/* @bytes of @bytes_total are stored bytes read; @files are entries of
 	 * snapshots, @others containers, @dirs snapshots; @warnings findings. */
 	void (*progress)(void *ctx, const struct akin_progress *p);
@@ -36,6 +45,9 @@ struct akin_check_result {
 	uint64_t findings;
 	uint64_t chunks_damaged, files_damaged, snapshots_damaged;
 	uint64_t orphan_files;		/* files nobody names (space only) */
+	/* How it stands after this, as in akin_stats. */
+	uint64_t never_read, bytes_never_read;
+	int64_t oldest_read_sec;
 };
 
 /* 0: everything tested is good. An error of class CORRUPT: there were
@@ -84,6 +96,11 @@ struct akin_stats {
 	uint64_t bytes_total;	/* of all that: what du would say */
 	uint64_t chunks, data_containers, meta_containers, runs;
 	uint64_t damaged;
+	/* Containers that were never read in full by a check, and their files;
+	 * those in which the last reading found bad chunks; the time (since
+	 * 1970) of the reading that is longest ago, 0 if there was none. */
+	uint64_t never_read, bytes_never_read, read_badly;
+	int64_t oldest_read_sec;
 	uint64_t meta_free, meta_total;	/* of the file systems */
 	uint64_t data_free, data_total;
 };

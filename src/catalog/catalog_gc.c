@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/numset.h"
 #include "catalog/catalog_internal.h"
+#include "catalog/catalog_scrub.h"
 
 /* Each takes two rows and an entry of an index. */
 static_assert(2 * CATALOG_BATCH + 32 <= CATALOG_TXN_ROWS,
@@ -319,6 +320,13 @@ int catalog_drop_stale_damage(struct catalog *c, struct akin_diag *diag)
 	u32 nr;
 
 	return drop_all(c, STMT_DAMAGE_GONE, &nr, diag);
+}
+
+int catalog_drop_stale_scrubs(struct catalog *c, struct akin_diag *diag)
+{
+	u32 nr;
+
+	return drop_all(c, STMT_SCRUB_GONE, &nr, diag);
 }
 
 /* Condemning ----------------------------------------------------------------*/

@@ -9,6 +9,7 @@
  * catalog_hint.c     new places of what snapshots hold
  * catalog_read.c     walks and look-ups
  * catalog_damage.c   marks of damage
+ * catalog_scrub.c    what was read when
  * catalog_gc.c       condemning, generations, reviving
  * catalog_retention.c  forgotten snapshots, labels
  * catalog_policy.c   rules of the policy
@@ -189,6 +190,33 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	X(DAMAGE_EACH, "SELECT container, entry, fp, found_sec, error " \
 	  "FROM damage WHERE (container, entry) > (?1, ?2) " \
 	  "ORDER BY container, entry LIMIT 128") \
+	X(SCRUB_SET, "INSERT INTO scrub (container, generation, sec, nr_bad) " \
+	  "VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET " \
+	  "generation = excluded.generation, sec = excluded.sec, " \
+	  "nr_bad = excluded.nr_bad") \
+	X(SCRUB_NEVER, "SELECT number, generation, kind, session, " \
+	  "file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
+	  "condemned_txn, saved_bytes FROM container " \
+	  "WHERE number > ?1 AND condemned_txn = 0 AND ?2 = 0 AND NOT EXISTS " \
+	  "(SELECT 1 FROM scrub WHERE scrub.container = number AND " \
+	  "scrub.generation = container.generation) " \
+	  "ORDER BY number LIMIT ?3") \
+	X(SCRUB_OLDEST, "SELECT number, container.generation, kind, session, " \
+	  "file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
+	  "condemned_txn, saved_bytes FROM scrub CROSS JOIN container " \
+	  "ON number = scrub.container AND " \
+	  "container.generation = scrub.generation " \
+	  "WHERE sec >= ?1 AND sec < ?2 AND condemned_txn = 0 " \
+	  "ORDER BY sec, scrub.container LIMIT ?3") \
+	X(SCRUB_TOTALS, "SELECT COUNT(*) FILTER (WHERE sec IS NULL), " \
+	  "IFNULL(SUM(file_bytes) FILTER (WHERE sec IS NULL), 0), " \
+	  "COUNT(*) FILTER (WHERE nr_bad > 0), IFNULL(MIN(sec), 0) " \
+	  "FROM container LEFT JOIN scrub ON scrub.container = number AND " \
+	  "scrub.generation = container.generation " \
+	  "WHERE condemned_txn = 0") \
+	X(SCRUB_GONE, "DELETE FROM scrub WHERE container IN " \
+	  "(SELECT container FROM scrub WHERE container NOT IN " \
+	  "(SELECT number FROM container) LIMIT 42)") \
 	X(TOTAL_SNAPSHOTS, "SELECT (SELECT COUNT(*) FROM snapshot) - " \
 	  "(SELECT COUNT(*) FROM forgotten)") \
 	X(TOTAL_CONTAINERS, "SELECT " \
@@ -303,6 +331,9 @@ int catalog_bad_row(const char *table, struct akin_diag *diag);
 int catalog_schema_create(struct catalog *c, struct akin_diag *diag)
 	__must_check;
 int catalog_schema_check(struct catalog *c, struct akin_diag *diag)
+	__must_check;
+/* How many there are now; in a transaction. */
+int catalog_free_pages(struct catalog *c, u64 *out, struct akin_diag *diag)
 	__must_check;
 /* Keep CATALOG_FREE_PAGES free; best done when there is space. */
 int catalog_refill(struct catalog *c, struct akin_diag *diag) __must_check;

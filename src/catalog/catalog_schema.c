@@ -10,7 +10,7 @@
 
 #include "catalog/catalog_internal.h"
 
-#define SCHEMA_VERSION 3
+#define SCHEMA_VERSION 4
 #define SCHEMA_APPLICATION 0x616b636e	/* "akcn" */
 
 static const struct {
@@ -77,6 +77,12 @@ static const struct {
 	  "entry INTEGER NOT NULL, fp BLOB NOT NULL, "
 	  "found_sec INTEGER NOT NULL, error TEXT NOT NULL, "
 	  "PRIMARY KEY (container, entry)) STRICT, WITHOUT ROWID" },
+	{ "scrub",
+	  "CREATE TABLE scrub (container INTEGER PRIMARY KEY, "
+	  "generation INTEGER NOT NULL, sec INTEGER NOT NULL, "
+	  "nr_bad INTEGER NOT NULL) STRICT" },
+	{ "scrub_age",
+	  "CREATE INDEX scrub_age ON scrub (sec, container)" },
 	{ "filler",
 	  "CREATE TABLE filler (id INTEGER PRIMARY KEY, "
 	  "bytes BLOB NOT NULL) STRICT" },
@@ -85,7 +91,7 @@ static const struct {
 /* Bytes a page of a long blob carries: a number links it to the next. */
 #define OVERFLOW_BYTES (VFS_PAGE_BYTES - VFS_RESERVED_BYTES - 4)
 
-static int free_pages(struct catalog *c, u64 *out, struct akin_diag *diag)
+int catalog_free_pages(struct catalog *c, u64 *out, struct akin_diag *diag)
 {
 	struct catalog_row r = { 0 };
 	bool row;
@@ -113,12 +119,12 @@ int catalog_refill(struct catalog *c, struct akin_diag *diag)
 	u64 have;
 	int err;
 
-	err = free_pages(c, &have, diag);
+	err = catalog_free_pages(c, &have, diag);
 	if (err || have >= CATALOG_FREE_PAGES / 2)
 		return err;
 	err = catalog_run(c, STMT_FILLER_DROP, NULL, diag);
 	if (!err)
-		err = free_pages(c, &have, diag);
+		err = catalog_free_pages(c, &have, diag);
 	if (err || have >= CATALOG_FREE_PAGES / 2)
 		return err;
 	err = catalog_stmt(c, STMT_FILLER_ADD, &st, diag);

@@ -11,6 +11,7 @@
  * finds what they named dead.
  */
 #include "base/mem.h"
+#include "catalog/catalog_scrub.h"
 #include "gc/gc_internal.h"
 #include "os/clock.h"
 
@@ -282,6 +283,8 @@ static int run_rounds(struct gc *g, struct akin_diag *diag)
 		err = gc_sweep(g, diag);
 	if (!err && !g->opt->dry_run)
 		err = catalog_drop_stale_damage(g->catalog, diag);
+	if (!err && !g->opt->dry_run)
+		err = catalog_drop_stale_scrubs(g->catalog, diag);
 	return err ? err : count_left(g, diag);
 }
 

@@ -2,6 +2,7 @@
 /*
  * The public check: verify/ over an opened pool.
  */
+#include "catalog/catalog_scrub.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "store/store.h"
@@ -67,6 +68,7 @@ int akin_check(struct akin_pool *p, const struct akin_check_options *opt,
 	       struct akin_check_result *out, struct akin_diag *diag)
 {
 	struct check c = { p, opt, clock_ns() };
+	struct catalog_scrub_totals scrub;
 	struct verify_result result;
 	struct verify_options v = {
 		.depot = &p->depot,
@@ -75,6 +77,8 @@ int akin_check(struct akin_pool *p, const struct akin_check_options *opt,
 		.read_data = opt->read_data,
 		.read_percent = opt->read_percent,
 		.read_bytes = opt->read_bytes,
+		.budget_bytes = opt->budget_bytes,
+		.budget_ns = opt->budget_ns,
 		.may_mark = !p->read_only,
 		/* No backup runs on this handle meanwhile. */
 		.seen_bytes = p->budget.streams / 2,
@@ -96,6 +100,11 @@ int akin_check(struct akin_pool *p, const struct akin_check_options *opt,
 		return err;
 	err = verify_pool(&v, &result, diag);
 	export_result(&result, out);
+	if (!catalog_scrub_totals(p->catalog, &scrub, NULL)) {
+		out->never_read = scrub.nr_never;
+		out->bytes_never_read = scrub.bytes_never;
+		out->oldest_read_sec = scrub.oldest_sec;
+	}
 	counters_add(p->counters, findings, result.findings);
 	counters_add(p->counters, chunks_damaged, result.chunks_damaged);
 	return err;

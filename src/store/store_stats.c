@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "catalog/catalog_scrub.h"
 #include "store/store.h"
 
 /* Levels below a pool directory: containers/2a/file. */
@@ -171,12 +172,15 @@ int akin_stats(struct akin_pool *p, struct akin_stats *out,
 	       struct akin_diag *diag)
 {
 	struct sum s = { .p = p, .out = out, .diag = diag };
+	struct catalog_scrub_totals scrub;
 	struct catalog_totals t;
 	u64 named;
 	int err;
 
 	memset(out, 0, sizeof(*out));
 	err = catalog_totals(p->catalog, &t, diag);
+	if (!err)
+		err = catalog_scrub_totals(p->catalog, &scrub, diag);
 	if (!err)
 		err = add_named(&s);
 	if (!err)
@@ -194,6 +198,10 @@ int akin_stats(struct akin_pool *p, struct akin_stats *out,
 	out->meta_containers = t.nr_meta_containers;
 	out->runs = t.nr_runs;
 	out->damaged = t.nr_damaged;
+	out->never_read = scrub.nr_never;
+	out->bytes_never_read = scrub.bytes_never;
+	out->read_badly = scrub.nr_bad;
+	out->oldest_read_sec = scrub.oldest_sec;
 	named = out->bytes_data + out->bytes_meta_containers +
 		out->bytes_index + out->bytes_catalog + out->bytes_records;
 	/* What was removed in between was counted in one of the two only. */

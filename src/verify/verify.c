@@ -91,6 +91,19 @@ int verify_tick(struct verify *v, struct akin_diag *diag)
 
 /* Marks ---------------------------------------------------------------------*/
 
+/* On a full disk they are lost, and read again. */
+static int flush_scrubs(struct verify *v, struct akin_diag *diag)
+{
+	struct akin_diag why = { 0 };
+	int err;
+
+	err = catalog_note_scrubs(v->catalog, v->scrubs, v->nr_scrubs, &why);
+	if (err && akin_error_class(err) != AKIN_CLASS_NOSPACE)
+		return diag_set(diag, err, "%s", why.text);
+	v->unnoted = v->unnoted || err;
+	return 0;
+}
+
 int verify_flush_marks(struct verify *v, struct akin_diag *diag)
 {
 	int err;
@@ -101,7 +114,32 @@ int verify_flush_marks(struct verify *v, struct akin_diag *diag)
 		err = catalog_unmark_damaged(v->catalog, v->lifts,
 					     v->nr_lifts, diag);
 	v->nr_lifts = 0;
+	if (!err)
+		err = flush_scrubs(v, diag);
+	v->nr_scrubs = 0;
 	return err;
+}
+
+int verify_note_scrub(struct verify *v, u64 container, u32 generation,
+		      u32 nr_bad, struct akin_diag *diag)
+{
+	struct catalog_scrub *s;
+	u32 nsec;
+	int err;
+
+	if (!v->opt->may_mark)
+		return 0;
+	if (v->nr_scrubs == VERIFY_MARKS) {
+		err = verify_flush_marks(v, diag);
+		if (err)
+			return err;
+	}
+	s = &v->scrubs[v->nr_scrubs++];
+	s->container = container;
+	s->generation = generation;
+	s->nr_bad = nr_bad;
+	clock_wall(&s->sec, &nsec);
+	return 0;
 }
 
 int verify_mark(struct verify *v, const struct place *at, const struct fp *fp,
@@ -184,12 +222,12 @@ static int load_mark(void *ctx, const struct catalog_damage *row)
 	return depot_damage_add(&v->depot->damage, &row->place, NULL);
 }
 
-static int check_catalog(struct verify *v, struct akin_diag *diag)
+static int check_catalog(struct verify *v, bool all, struct akin_diag *diag)
 {
 	struct akin_diag why = { 0 };
 	int err;
 
-	err = catalog_check(v->catalog, &why);
+	err = all ? catalog_check(v->catalog, &why) : 0;
 	if (!err)
 		err = catalog_totals(v->catalog, &v->totals, &why);
 	if (!err)
@@ -206,7 +244,7 @@ static int run_passes(struct verify *v, struct akin_diag *diag)
 
 	err = verify_superblocks(v, diag);
 	if (!err)
-		err = check_catalog(v, diag);
+		err = check_catalog(v, true, diag);
 	if (!err) {
 		err = verify_containers(v, diag);
 		/* What was found stays found if the check is stopped. */
@@ -222,6 +260,24 @@ static int run_passes(struct verify *v, struct akin_diag *diag)
 	if (!err)
 		err = verify_trees(v, diag);
 	return err;
+}
+
+/* A round of the scrub; what is damaged, now or for long, has consequences,
+ * which are looked up. */
+static int run_round(struct verify *v, struct akin_diag *diag)
+{
+	int err, err2;
+
+	err = check_catalog(v, false, diag);
+	if (!err) {
+		err = verify_scrub(v, diag);
+		err2 = verify_flush_marks(v, err ? NULL : diag);
+		err = err ? err : err2;
+	}
+	if (err || (!v->first_code && !depot_damage_any(&v->depot->damage)))
+		return err;
+	v->result->containers = 0;
+	return run_passes(v, diag);
 }
 
 static void say_rest(struct verify *v)
@@ -288,7 +344,9 @@ int verify_pool(const struct verify_options *opt, struct verify_result *out,
 	err = content_checker_new(opt->depot, opt->dec, opt->seen_bytes ?
 				  opt->seen_bytes : SEEN_BYTES_DEFAULT,
 				  &v->checker, diag);
-	if (!err)
+	if (!err && (opt->budget_bytes || opt->budget_ns))
+		err = run_round(v, diag);
+	else if (!err)
 		err = run_passes(v, diag);
 	if (!err) {
 		if (opt->progress)

@@ -21,6 +21,12 @@
  * marks of places that read well are lifted. Damage that was marked before is
  * reported as a remark only; if a file still needs it, that is a finding.
  *
+ * A budget (@budget_bytes, @budget_ns) turns the check into a round of a scrub:
+ * containers are read in full, those never read first, then those read longest
+ * ago, until it is used up or all have been read; at least one is. Only if
+ * something is wrong the passes above follow, to say what needs it. When each
+ * container was read is remembered in the catalog, by any check.
+ *
  * Memory: @seen_bytes, the damage set, one group for each job in flight.
  * Thread safety: one check at a time on a depot, and no writers on it.
  */
@@ -50,6 +56,7 @@ struct verify_options {
 	unsigned read_percent;		/* 0: all of it */
 	u64 read_bytes;			/* at most, stored; 0: no limit */
 	u64 seed;			/* of the sample */
+	u64 budget_bytes, budget_ns;	/* 0: none; both: what ends first */
 	bool may_mark;			/* the catalog may be written */
 	size_t seen_bytes;		/* 0: a default of 8 MiB */
 	/* > 0 if the session has ended; NULL: all have. */

@@ -67,6 +67,7 @@ struct pass {
 	u32 nr_jobs;
 	struct task *oldest, *newest;
 	u32 nr_tasks;
+	bool all;		/* read everything; no sample */
 	u64 rate, credit;	/* of the sample; credit in bytes * RATE_ONE */
 	bool have_credit;
 	u64 picked_bytes;	/* for the sample so far */
@@ -297,18 +298,20 @@ static int judge_task(struct pass *p, struct task *t, struct akin_diag *diag)
 {
 	const struct directory *d = container_directory(t->reader);
 	struct verify_result *r = p->v->result;
-	bool data = d->kind == CONTAINER_DATA, any = false;
+	bool data = d->kind == CONTAINER_DATA, any = false, all = true;
 	const struct outcome *o;
-	u32 i;
+	u32 i, nr_bad = 0;
 	int err = 0;
 
 	for (i = 0; !err && i < d->nr_groups; i++) {
 		o = &t->groups[i];
 		if (!o->read) {
+			all = false;
 			r->bytes_not_read += d->groups[i].len;
 			continue;
 		}
 		any = true;
+		nr_bad += o->err ? d->groups[i].nr : 0;
 		if (o->err && !verify_is_damage(o->err))
 			return diag_set(diag, o->err, "container %llu: %s",
 					number_of(d), akin_strerror(o->err));
@@ -321,6 +324,9 @@ static int judge_task(struct pass *p, struct task *t, struct akin_diag *diag)
 		r->chunks_verified += o->err ? 0 : d->groups[i].nr;
 	}
 	r->containers_read += data && any;
+	if (!err && all)
+		err = verify_note_scrub(p->v, d->container, d->generation,
+					nr_bad, diag);
 	if (!err)
 		err = spread(p, t, diag);
 	compare_bases(p, t);
@@ -372,6 +378,7 @@ static int lost(struct pass *p, const struct catalog_container *row, int code,
 {
 	struct place at = { row->number, DAMAGE_WHOLE };
 	struct verify *v = p->v;
+	int err;
 
 	if (!verify_is_damage(code))
 		return diag_set(p->diag, code, "%s", why->text);
@@ -382,7 +389,9 @@ static int lost(struct pass *p, const struct catalog_container *row, int code,
 	else
 		verify_found(v, VERIFY_CONTAINER, code, NULL, "%s; %u chunks "
 			     "lost", why->text, row->nr_entries);
-	return verify_mark(v, &at, NULL, code, p->diag);
+	err = verify_mark(v, &at, NULL, code, p->diag);
+	return err ? err : verify_note_scrub(v, row->number, row->generation,
+					     row->nr_entries, p->diag);
 }
 
 /* What the catalog says against what the file says. */
@@ -503,7 +512,7 @@ static bool sampled(struct pass *p, u64 len)
 static int read_groups(struct pass *p, struct task *t)
 {
 	const struct directory *d = container_directory(t->reader);
-	bool all = d->kind == CONTAINER_METADATA;
+	bool all = p->all || d->kind == CONTAINER_METADATA;
 	u32 i;
 	int err = 0;
 
@@ -581,6 +590,12 @@ static void set_rate(struct pass *p)
 	u64 total = p->v->totals.data_bytes, want = total;
 
 	p->rate = RATE_ONE;
+	if (p->all) {
+		total += p->v->totals.meta_bytes;
+		p->v->progress.bytes_total = opt->budget_bytes ?
+			min_u64(total, opt->budget_bytes) : total;
+		return;
+	}
 	if (opt->read_percent && opt->read_percent < 100)
 		p->rate = RATE_ONE * opt->read_percent / 100;
 	if (opt->read_bytes && opt->read_bytes < total)
@@ -612,6 +627,29 @@ static int pass_init(struct pass *p, struct akin_diag *diag)
 	return 0;
 }
 
+static void pass_release(struct pass *p)
+{
+	mem_free(p->jobs);
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
+}
+
+int verify_these(struct verify *v, const struct catalog_container *rows,
+		 u32 nr, struct akin_diag *diag)
+{
+	struct pass p = { .v = v, .diag = diag, .all = true };
+	u32 i;
+	int err;
+
+	err = pass_init(&p, diag);
+	for (i = 0; !err && i < nr; i++)
+		err = one_container(&p, &rows[i]);
+	while (p.oldest)
+		err = gather(&p, err, diag);
+	pass_release(&p);
+	return err;
+}
+
 int verify_containers(struct verify *v, struct akin_diag *diag)
 {
 	struct akin_diag why = { 0 };
@@ -629,8 +667,6 @@ int verify_containers(struct verify *v, struct akin_diag *diag)
 	 * hold fewer than were found. */
 	v->result->chunks_damaged = v->nr_lost +
 		max_u64(v->nr_bad, v->depot->damage.nr_chunks);
-	mem_free(p.jobs);
-	pthread_cond_destroy(&p.changed);
-	pthread_mutex_destroy(&p.lock);
+	pass_release(&p);
 	return verify_settle(v, VERIFY_POOL, err, &why, diag, "%s", "");
 }

@@ -5,6 +5,7 @@
 #ifndef VERIFY_INTERNAL_H
 #define VERIFY_INTERNAL_H
 
+#include "catalog/catalog_scrub.h"
 #include "verify/verify.h"
 #include "verify/verify_content.h"
 
@@ -39,6 +40,9 @@ struct verify {
 	u32 nr_marks;
 	struct place lifts[VERIFY_MARKS];
 	u32 nr_lifts;
+	struct catalog_scrub scrubs[VERIFY_MARKS];
+	u32 nr_scrubs;
+	bool unnoted;			/* some were lost */
 };
 
 /* Where in a snapshot; NULL fields: nowhere. */
@@ -69,6 +73,9 @@ int verify_mark(struct verify *v, const struct place *at, const struct fp *fp,
 /* It read well: drop the mark if there is one. */
 int verify_lift(struct verify *v, const struct place *at,
 		struct akin_diag *diag) __must_check;
+/* All of a container has been read. */
+int verify_note_scrub(struct verify *v, u64 container, u32 generation,
+		      u32 nr_bad, struct akin_diag *diag) __must_check;
 int verify_flush_marks(struct verify *v, struct akin_diag *diag)
 	__must_check;
 /* Does any session live, so that files that nobody names are normal? */
@@ -78,6 +85,10 @@ int verify_any_living(struct verify *v, bool *out, struct akin_diag *diag)
 /* The passes. An error means that the check cannot go on. */
 int verify_superblocks(struct verify *v, struct akin_diag *diag) __must_check;
 int verify_containers(struct verify *v, struct akin_diag *diag) __must_check;
+/* Everything in @nr containers, which ascend. */
+int verify_these(struct verify *v, const struct catalog_container *rows,
+		 u32 nr, struct akin_diag *diag) __must_check;
+int verify_scrub(struct verify *v, struct akin_diag *diag) __must_check;
 int verify_records(struct verify *v, struct akin_diag *diag) __must_check;
 int verify_runs(struct verify *v, struct akin_diag *diag) __must_check;
 int verify_orphans(struct verify *v, struct akin_diag *diag) __must_check;

@@ -223,12 +223,24 @@ static void test_parse_size(void **state)
 static void test_parse_share(void **state)
 {
 	struct cli_share s;
+	struct cli_budget b;
 
 	assert_int_equal(cli_parse_share("5%", &s), 0);
 	assert_true(s.given && s.percent == 5 && s.bytes == 0);
 	assert_int_equal(cli_parse_share("100%", &s), 0);
 	assert_int_equal(cli_parse_share("10G", &s), 0);
 	assert_true(s.given && s.percent == 0 && s.bytes == 10ull << 30);
+	assert_int_equal(cli_parse_budget("10m", &b), 0);
+	assert_true(b.given && b.ns == 600000000000 && b.bytes == 0);
+	assert_int_equal(cli_parse_budget("1d", &b), 0);
+	assert_true(b.ns == 86400000000000);
+	assert_int_equal(cli_parse_budget("10M", &b), 0);
+	assert_true(b.given && b.ns == 0 && b.bytes == 10 << 20);
+	assert_int_equal(cli_parse_budget("0m", &b), -1);
+	assert_int_equal(cli_parse_budget("m", &b), -1);
+	assert_int_equal(cli_parse_budget("100001h", &b), -1);
+	assert_int_equal(cli_parse_budget("5x", &b), -1);
+	assert_int_equal(cli_parse_budget("", &b), -1);
 	assert_int_equal(cli_parse_share("0%", &s), -1);
 	assert_int_equal(cli_parse_share("101%", &s), -1);
 	assert_int_equal(cli_parse_share("%", &s), -1);
