@@ -367,6 +367,13 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"and 'product' what was given over what the data takes; metadata comes\n"
 	"besides.\n"
 	"\n"
+	"With --compression, three rows as Data Domain shows them: Pre-Comp is\n"
+	"what was given, Post-Comp what it takes with its metadata, Global-Comp\n"
+	"deduplication, Local-Comp all that follows. With --histogram, a table as\n"
+	"'zdb -DD' prints it: chunks by how often snapshots refer to them, their\n"
+	"size raw, compressed (their share of their groups) and in files; 'none'\n"
+	"are chunks that no listed snapshot needs.\n"
+	"\n"
 	"With --restore-cost, what a restore of SNAP reads and decodes if it has\n"
 	"memory enough to do so once: groups with its chunks, and those that these\n"
 	"were compressed against.\n",
@@ -565,6 +572,17 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	  { "akin loadgen --generation 5 --change 2% - | zstd | wc -c",
 	    "The sixth generation." } },
 	0, 1, CLI_COMPLETE_FILE },
+
+[CLI_POOLS] = {
+	"pools", "list pools, a line each",
+	{ "pools PATH...", "-p POOL pools" },
+	"SIZE and FREE are those of the file system with the data, ALLOC what the\n"
+	"pool takes, CAP the share it has of what it could have, DEDUP and RATIO\n"
+	"what was given over what is distinct, and over ALLOC. HEALTH is ONLINE,\n"
+	"DEGRADED (damage is known: 'akin check' says more) or UNAVAIL.\n",
+	{ { "akin pools /mnt/*/pool", "How full are they?" },
+	  { "akin pools --json -p /mnt/backup", "For a program." } },
+	0, CLI_ANY, CLI_COMPLETE_DIR },
 
 [CLI_VERSION] = {
 	"version", "print the version",

@@ -174,7 +174,13 @@ static int pool_stats(struct cli *c)
 	else
 		print_pool(c, &s);
 	err = cli_pool_factors(c);
-	return !err && c->args.by_codec ? codec_stats(c) : err;
+	if (!err && c->args.by_codec)
+		err = codec_stats(c);
+	if (!err && c->args.show_compression)
+		err = cli_compression(c);
+	if (!err && c->args.histogram)
+		err = cli_histogram(c, s.bytes_index);
+	return err;
 }
 
 static void print_snapshot_json(struct cli *c, const struct akin_snapshot *s)
@@ -263,9 +269,11 @@ int cli_cmd_stats(struct cli *c)
 	uint32_t i;
 	int err;
 
-	if (c->args.by_codec && c->args.operands.nr)
-		return cli_fail(&c->diag, -AKIN_E_usage, "--by-codec is about "
-				"the whole pool, not about snapshots");
+	if (c->args.operands.nr && (c->args.by_codec || c->args.histogram ||
+				    c->args.show_compression))
+		return cli_fail(&c->diag, -AKIN_E_usage, "--by-codec, "
+				"--compression and --histogram are about the "
+				"whole pool, not about snapshots");
 	if (c->args.restore_cost && !c->args.operands.nr)
 		return cli_fail(&c->diag, -AKIN_E_usage, "--restore-cost is "
 				"about snapshots; say which");

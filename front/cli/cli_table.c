@@ -155,6 +155,13 @@ const struct cli_option cli_options[] = {
 	  "also say how much a restore of SNAP reads and decodes; reads its "
 	  "metadata, and groups that were compressed against others" },
 
+	{ "compression", 0, CLI_FLAG, NULL, B(STATS), AT(show_compression),
+	  "also say what was given and what it takes: now, of the last seven "
+	  "days, of the last day", .line_only = true },
+	{ "histogram", 0, CLI_FLAG, NULL, B(STATS), AT(histogram),
+	  "also list chunks by how often they are referred to; reads the "
+	  "metadata of every snapshot", .line_only = true },
+
 	/* put, get, objects ----------------------------------------------- */
 	{ "attribute", 0, CLI_LIST, "NAME=VALUE", B(PUT), AT(attributes),
 	  "give the objects the attribute NAME; may be repeated",

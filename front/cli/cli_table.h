@@ -17,7 +17,7 @@ enum cli_command {
 	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_OPTIMIZE, CLI_CHECK,
 	CLI_REPAIR, CLI_STATS, CLI_SYSSTAT, CLI_METRICS, CLI_INSPECT,
 	CLI_CAPACITY, CLI_ESTIMATE, CLI_PUT, CLI_GET, CLI_OBJECTS,
-	CLI_LOADGEN,
+	CLI_LOADGEN, CLI_POOLS,
 	CLI_VERSION, CLI_HELP,
 	CLI_NR_COMMANDS
 };
@@ -49,7 +49,7 @@ struct cli_args {
 	struct cli_list snapshots, paths, includes;
 	const char *target, *overwrite;
 	bool long_format, one_level, delete_extra, verify, by_codec;
-	bool restore_cost;
+	bool restore_cost, histogram, show_compression;
 	struct cli_share read_data;
 	struct cli_budget budget;
 	/* gc */

@@ -129,6 +129,37 @@ AKIN_API int akin_stats_codecs(struct akin_pool *p,
 			       void *ctx, uint64_t *unreadable_ret,
 			       struct akin_diag *diag);
 
+/* Chunks by how often snapshots refer to them. */
+struct akin_histogram_row {
+	uint64_t chunks;
+	uint64_t bytes_raw;
+	uint64_t bytes_packed;	/* their share of the groups they are in */
+	uint64_t bytes_stored;	/* their share of the files */
+	/* The same, each chunk counted as often as it is referred to. */
+	uint64_t ref_chunks, ref_raw, ref_packed, ref_stored;
+};
+struct akin_histogram {
+	/* Row i: 2^i up to 2^(i+1) - 1 references. */
+	struct akin_histogram_row rows[64];
+	struct akin_histogram_row total;	/* of all rows */
+	/* Stored, and no listed snapshot refers to them: of forgotten ones, of
+	 * interrupted backups, or second copies. Referred columns are 0. */
+	struct akin_histogram_row unreferenced;
+	uint64_t missing;	/* references to what is nowhere */
+	uint64_t unreadable;	/* containers and snapshots left out */
+	uint64_t passes;
+};
+/*
+ * Reads the metadata of every snapshot, and the directory of every container;
+ * again for each so many containers as the budget has room for references to.
+ * @progress may be NULL; it is called at most five times a second.
+ */
+AKIN_API int akin_stats_histogram(struct akin_pool *p,
+				  void (*progress)(void *ctx,
+						   const struct akin_progress *p),
+				  void *ctx, struct akin_histogram *out,
+				  struct akin_diag *diag);
+
 /*
  * From what was given to what is stored, in steps, each of which is somebody's
  * work: logical / unique is deduplication, unique / plain compression, plain /

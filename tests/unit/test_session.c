@@ -604,6 +604,42 @@ static void test_limits(void **state)
 	free(all);
 }
 
+/* However many passes it takes, the histogram is the same; and what it has is
+ * what was stored. */
+static void test_histogram(void **state)
+{
+	struct akin_session *s = open_session(*state);
+	struct akin_histogram one, many;
+	struct akin_diag d = { 0 };
+	u8 *a = make(9, 4 << 20);
+	struct akin_pool *p;
+
+	begin(s);
+	must_put(s, "s", "", "a", a, 4 << 20);
+	must_put(s, "s", "", "b", a, 4 << 20);
+	must_put(s, "s", "", "c", a + (1 << 20), 1 << 20);
+	commit(s);
+	akin_session_close(s);
+	assert_int_equal(simpool_open(*state, true, &p, &d), 0);
+	if (akin_stats_histogram(p, NULL, NULL, &one, &d))
+		fail_msg("%s", d.text);
+	p->budget.streams = 1;
+	if (akin_stats_histogram(p, NULL, NULL, &many, &d))
+		fail_msg("%s", d.text);
+	assert_int_equal(one.passes, 1);
+	assert_true(many.passes >= 4);
+	many.passes = one.passes;
+	assert_memory_equal(&one, &many, sizeof(one));
+	assert_int_equal(one.total.ref_raw, 9 << 20);
+	/* Twice, and in the middle of them three times (row 1 is both). */
+	assert_in_range(one.rows[1].bytes_raw, (4 << 20) - 70000, 4 << 20);
+	assert_int_equal(one.unreferenced.chunks, 0);
+	assert_int_equal(one.missing, 0);
+	assert_in_range(one.total.bytes_stored, 4 << 20, 5 << 20);
+	akin_pool_close(p);
+	free(a);
+}
+
 /* Threads ------------------------------------------------------------------ */
 
 #define NR_THREADS 6
@@ -877,6 +913,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_disk_full, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_histogram, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sessions, setup,
 						teardown),
