@@ -28,6 +28,7 @@ struct pool_id {
 #define FILE_SUPERBLOCK "superblock"	/* on both disks */
 #define FILE_CATALOG    "catalog"	/* metadata disk: SQLite */
 #define FILE_LOCKS      "locks"		/* metadata disk: never unlinked */
+#define FILE_SIMILAR    "similar"	/* metadata disk: the similarity table */
 #define DIR_RUNS        "runs"		/* metadata disk: index runs */
 #define DIR_TMP         "tmp"		/* metadata disk: spills */
 #define DIR_CONTAINERS  "containers"	/* data disk: 256 folders of them */

@@ -22,6 +22,7 @@
 #define FORMAT_MAGIC_SNAPSHOT "AKINSNA"
 #define FORMAT_MAGIC_LABEL "AKINLAB"
 #define FORMAT_MAGIC_RUN "AKINRUN"
+#define FORMAT_MAGIC_SIMILAR "AKINSIM"
 #define FORMAT_CHECKSUM_BYTES 8
 
 /* XXH3-64; the seeded one binds a structure to what the seed stands for. */

@@ -435,6 +435,39 @@ static void seal_run_page(u8 *data, size_t len)
 					format_checksum(seed, sizeof(seed))));
 }
 
+static int encode_similar(struct buf *out)
+{
+	struct similar_image img;
+	const u32 *containers;
+	const u64 *keys;
+	u32 i;
+
+	sample_similar(&img, &keys, &containers);
+	similar_image_begin(&img, out);
+	for (i = 0; i < img.nr; i++)
+		similar_image_put(out, keys[i], containers[i]);
+	return similar_image_end(out, 0);
+}
+
+static int decode_similar(const u8 *data, size_t len, struct buf *again)
+{
+	size_t start = again->len;
+	struct similar_image img;
+	u32 i, container;
+	u64 key;
+	int err;
+
+	err = similar_image_decode(data, len, &img);
+	if (err)
+		return err;
+	similar_image_begin(&img, again);
+	for (i = 0; i < img.nr; i++) {
+		similar_image_get(&img, i, &key, &container);
+		similar_image_put(again, key, container);
+	}
+	return must(similar_image_end(again, start));
+}
+
 const struct format_case format_cases[] = {
 	{ "container-header", "container.md", "container",
 	  encode_header, decode_header, seal_header, true, false },
@@ -472,6 +505,8 @@ const struct format_case format_cases[] = {
 	  encode_run_header, decode_run_header, seal_run_header, true, false },
 	{ "run-page", "run.md", "run",
 	  encode_run_page, decode_run_page, seal_run_page, false, false },
+	{ "similar", "similar.md", "similar",
+	  encode_similar, decode_similar, seal_tail, true, false },
 };
 const size_t nr_format_cases = ARRAY_SIZE(format_cases);
 

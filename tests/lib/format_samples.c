@@ -322,3 +322,19 @@ void sample_tree_device(struct node *out)
 	out->gid = 6;
 	out->rdev = 0x800;
 }
+
+void sample_similar(struct similar_image *img, const u64 **keys_ret,
+		    const u32 **containers_ret)
+{
+	static const u64 keys[] = { 0x1111111111111110, 0x2222222222222221,
+				    0x333333333333333b };
+	static const u32 containers[] = { 0x101, 0x101, 0x102 };
+
+	memset(img, 0, sizeof(*img));
+	img->pool = sample_pool;
+	img->covered = 0x102;
+	img->levels = 12;
+	img->nr = ARRAY_SIZE(keys);
+	*keys_ret = keys;
+	*containers_ret = containers;
+}
