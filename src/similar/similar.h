@@ -38,7 +38,8 @@ struct similar;
 #define SIMILAR_SEGMENT_BYTES (8 * MiB)
 #define SIMILAR_BYTES_PER_MIB 4
 #define SIMILAR_BYTES_LEAST (256 * KiB)
-/* Of a segment; of its super-features there may be all. */
+/* Of a segment of data; of its super-features there may be all. So there may be
+ * of metadata, where one piece stands for what was half a megabyte. */
 #define SIMILAR_FPS 8
 
 struct similar_options {
@@ -74,6 +75,10 @@ void similar_cover(struct similar *s, u64 container);
  * in stored_bytes already. Without memory some of it is not added.
  */
 void similar_add(struct similar *s, const struct directory *d, u64 file_bytes);
+
+/* A leaf of a recipe that leads from data to its predecessor is in @container:
+ * more worth knowing than another one. */
+void similar_add_leaf(struct similar *s, const struct fp *fp, u64 container);
 
 /* Keys; their levels are 0. */
 static inline u64 similar_key_fp(const struct fp *fp)

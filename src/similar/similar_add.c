@@ -58,34 +58,41 @@ static u32 log2_up(u32 i)
  * Levels in the order in which room is best spent: a fingerprint, a feature,
  * another fingerprint, and so on; then features by powers of two.
  */
-static u8 level_of_fp(u32 i)
-{
-	return (u8)(2 * log2_up(i));
-}
-
-static u8 level_of_feature(u32 i)
+static u8 level_of(u32 i, bool is_feature)
 {
 	u32 n = log2_up(i);
 
-	return (u8)(n < 4 ? 2 * n + 1 : min_u64(n + 4, SIMILAR_LEVELS - 1));
+	return (u8)(n < 4 ? 2 * n + is_feature :
+			    min_u64(n + 4, SIMILAR_LEVELS - 1));
 }
 
-/* One segment. Both arrays are reordered. */
-static void add_segment(struct similar *s, u32 container, u64 *fps, u32 nr_fps,
-			u64 *features, u32 nr_features)
+static_assert(SIMILAR_FPS <= 1 << 3, "they all have levels below the rest");
+
+struct segment {
+	u32 container;
+	u32 max_fps;
+	u64 *fps, *features;	/* reordered when it is added */
+	u32 nr_fps, nr_features;
+	u64 bytes;
+};
+
+static void add_segment(struct similar *s, struct segment *g)
 {
 	u32 i;
 	int err = 0;
 
-	nr_fps = sort_keys(fps, nr_fps);
-	nr_features = sort_keys(features, nr_features);
+	g->nr_fps = sort_keys(g->fps, g->nr_fps);
+	g->nr_features = sort_keys(g->features, g->nr_features);
 	pthread_mutex_lock(&s->lock);
-	for (i = 0; !err && i < nr_fps && i < SIMILAR_FPS; i++)
-		err = similar_put_locked(s, fps[i] | level_of_fp(i), container);
-	for (i = 0; !err && i < nr_features; i++)
-		err = similar_put_locked(s, features[i] | level_of_feature(i),
-					 container);
+	for (i = 0; !err && i < g->nr_fps && i < g->max_fps; i++)
+		err = similar_put_locked(s, g->fps[i] | level_of(i, false),
+					 g->container);
+	for (i = 0; !err && i < g->nr_features; i++)
+		err = similar_put_locked(s, g->features[i] | level_of(i, true),
+					 g->container);
 	pthread_mutex_unlock(&s->lock);
+	g->nr_fps = g->nr_features = 0;
+	g->bytes = 0;
 }
 
 static u32 note_sketch(const struct dir_sketch *sk, u64 *out)
@@ -98,25 +105,24 @@ static u32 note_sketch(const struct dir_sketch *sk, u64 *out)
 	return nr;
 }
 
-static void add_all(struct similar *s, const struct directory *d, u64 *fps,
-		    u64 *features)
+static void add_all(struct similar *s, const struct directory *d, u64 *keys)
 {
-	u32 i, nr_fps = 0, nr_features = 0;
-	u64 bytes = 0;
+	struct segment g = { .container = (u32)d->container, .fps = keys,
+			     .features = keys + d->nr_entries };
+	u32 i;
 
+	g.max_fps = d->kind == CONTAINER_DATA ? SIMILAR_FPS : UINT32_MAX;
 	for (i = 0; i < d->nr_entries; i++) {
-		fps[nr_fps++] = similar_key_fp(&d->entries[i].fp);
+		g.fps[g.nr_fps++] = similar_key_fp(&d->entries[i].fp);
 		if (d->sketches)
-			nr_features += note_sketch(&d->sketches[i],
-						   features + nr_features);
-		bytes += d->entries[i].len;
-		if (bytes < SIMILAR_SEGMENT_BYTES && i + 1 < d->nr_entries)
-			continue;
-		add_segment(s, (u32)d->container, fps, nr_fps, features,
-			    nr_features);
-		nr_fps = nr_features = 0;
-		bytes = 0;
+			g.nr_features += note_sketch(&d->sketches[i],
+						     g.features +
+						     g.nr_features);
+		g.bytes += d->entries[i].len;
+		if (g.bytes >= SIMILAR_SEGMENT_BYTES)
+			add_segment(s, &g);
 	}
+	add_segment(s, &g);
 }
 
 void similar_add(struct similar *s, const struct directory *d, u64 file_bytes)
@@ -133,6 +139,17 @@ void similar_add(struct similar *s, const struct directory *d, u64 file_bytes)
 	keys = mem_calloc((size_t)d->nr_entries * (1 + DIR_SKETCH_PARTS),
 			  sizeof(*keys));
 	if (keys)
-		add_all(s, d, keys, keys + d->nr_entries);
+		add_all(s, d, keys);
 	mem_free(keys);
+}
+
+void similar_add_leaf(struct similar *s, const struct fp *fp, u64 container)
+{
+	if (container > UINT32_MAX)
+		return;
+	pthread_mutex_lock(&s->lock);
+	/* Without memory it leads nowhere, or is found as others are. */
+	ignore_result(similar_put_locked(s, similar_key_fp(fp) | 1,
+					 (u32)container));
+	pthread_mutex_unlock(&s->lock);
 }
