@@ -117,6 +117,10 @@ int index_lookup_disk(struct index *ix, const struct fp *fp,
 int index_add(struct index *ix, const struct fp *fp, const struct place *at,
 	      struct akin_diag *diag) __must_check;
 
+/* While it is @blind, what is added goes to runs and not into the table, which
+ * nobody asks. */
+void index_set_blind(struct index *ix, bool blind);
+
 /* What to tell the catalog: runs added and runs made dead. Returns owned. */
 struct index_changes {
 	struct index_run *added;

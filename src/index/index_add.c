@@ -42,6 +42,11 @@ void index_table_put_locked(struct index *ix, u64 prefix, u64 word)
 	}
 }
 
+void index_set_blind(struct index *ix, bool blind)
+{
+	atomic_store(&ix->blind, blind);
+}
+
 int index_add(struct index *ix, const struct fp *fp, const struct place *at,
 	      struct akin_diag *diag)
 {
@@ -58,7 +63,7 @@ int index_add(struct index *ix, const struct fp *fp, const struct place *at,
 	for (;;) {
 		pthread_rwlock_wrlock(&ix->lock);
 		result = slots_insert(&ix->pending, prefix, word);
-		if (result != SLOTS_FULL)
+		if (result != SLOTS_FULL && !atomic_load(&ix->blind))
 			index_table_put_locked(ix, prefix, word);
 		nr = ix->pending.nr;
 		pthread_rwlock_unlock(&ix->lock);

@@ -103,6 +103,7 @@ struct index {
 
 	struct slots table;	/* a sample of everything known */
 	_Atomic unsigned shift;	/* levels below are not in @table */
+	_Atomic bool blind;	/* nothing that is added goes into @table */
 	struct slots pending;	/* added, not yet in a run */
 	struct slots sealed;	/* sorted, being written; often empty */
 	struct run_file **runs;	/* ascending by number */
