@@ -84,7 +84,8 @@ static bool super_key_ok(const struct super_key_slot *k)
 }
 
 /*
- *  - role, hash, chunk method, verify known	-AKIN_E_bad_field, _feature
+ *  - role, hash, chunk method, verify, engine known
+ *						-AKIN_E_bad_field, _feature
  *  - 1 <= chunk_min <= chunk_avg <= chunk_max <= CHUNK_MAX_RAW
  *						-AKIN_E_bad_field
  *  - group_bytes >= 1, and a chunk more fits a group
@@ -103,7 +104,8 @@ static int super_check(const struct super *s)
 	if (s->role != SUPER_METADATA && s->role != SUPER_DATA)
 		return -AKIN_E_bad_field;
 	if (s->hash_id < 1 || s->hash_id > 2 || s->chunk_method < 1 ||
-	    s->chunk_method > 2 || s->verify > SUPER_VERIFY_WRITE)
+	    s->chunk_method > 2 || s->verify > SUPER_VERIFY_WRITE ||
+	    s->engine > SUPER_ENGINE_HYBRID)
 		return -AKIN_E_feature;
 	if (!s->chunk_min || s->chunk_min > s->chunk_avg ||
 	    s->chunk_avg > s->chunk_max || s->chunk_max > CHUNK_MAX_RAW)

@@ -23,6 +23,12 @@ enum super_verify {
 	SUPER_VERIFY_MATCH,	/* compares before it shares */
 	SUPER_VERIFY_WRITE,	/* also reads back what it wrote */
 };
+/* How a backup finds what is there already, unless told otherwise. */
+enum super_engine {
+	SUPER_ENGINE_IDENTITY = 0,	/* by the index of fingerprints */
+	SUPER_ENGINE_SIMILARITY,	/* by what represents containers */
+	SUPER_ENGINE_HYBRID,		/* by both */
+};
 enum super_key_kind { SUPER_KEY_EMPTY = 0, SUPER_KEY_CLEAR = 1 };
 
 /* The master key, wrapped by what the slot's kind says. */
@@ -52,7 +58,7 @@ struct super {
 	u32 container_bytes;	/* stored bytes after which one closes */
 	u32 container_chunks;	/* entries after which one closes */
 	u8 delta_depth;		/* 0: no references */
-	u8 engine;		/* 0: identity */
+	u8 engine;		/* enum super_engine, unless told otherwise */
 	u8 verify;		/* enum super_verify, unless told otherwise */
 	/* Keys for cutting and fingerprints derive from this seed, which pools
 	 * made with --like share; the content key from the master alone. */
