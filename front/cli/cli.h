@@ -70,6 +70,9 @@ int cli_open_session(struct cli *c, bool read_only);
 /* --verify's LEVEL; NULL is the default. */
 enum akin_verify cli_verify_level(const char *level);
 const char *cli_verify_text(enum akin_verify level);
+/* The same for --engine. */
+enum akin_engine cli_engine(const char *name);
+const char *cli_engine_text(enum akin_engine engine);
 
 /* What --host, --tag and --path choose; borrows from c->args. */
 struct akin_snapshot_filter cli_filter(const struct cli *c);

@@ -56,6 +56,7 @@ static void fill_options(struct cli *c, struct akin_backup_options *opt)
 	opt->compression = a->compression;
 	opt->delta_depth = cli_delta_depth(a);
 	opt->verify = cli_verify_level(a->verify_level);
+	opt->engine = cli_engine(a->engine);
 	opt->limit_read = a->limit_read;
 	opt->limit_write = a->limit_write;
 	opt->progress = cli_on_progress;
@@ -94,6 +95,11 @@ static void print_json(struct cli *c, const struct akin_backup_result *r,
 	cli_json_uint(j, "chunks_compared", r->chunks_compared);
 	cli_json_uint(j, "chunks_collided", r->chunks_collided);
 	cli_json_uint(j, "chunks_unreadable", r->chunks_unreadable);
+	cli_json_text(j, "engine", cli_engine_text(r->engine));
+	if (r->engine != AKIN_ENGINE_IDENTITY) {
+		cli_json_uint(j, "chunks_resembling", r->chunks_resembling);
+		cli_json_uint(j, "similar_bytes", r->similar_bytes);
+	}
 	cli_json_uint(j, "warnings", t->warnings);
 	cli_json_seconds(j, "seconds", t->elapsed_ns);
 	cli_json_end(j, stdout);

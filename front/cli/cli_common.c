@@ -246,3 +246,25 @@ const char *cli_quoted(struct cli *c, const char *s)
 	cli_quote(&c->text, s, strlen(s));
 	return cli_str_text(&c->text);
 }
+
+static const char *const engines[] = {
+	[AKIN_ENGINE_DEFAULT] = "",
+	[AKIN_ENGINE_IDENTITY] = "identity",
+	[AKIN_ENGINE_SIMILARITY] = "similarity",
+	[AKIN_ENGINE_HYBRID] = "hybrid",
+};
+
+enum akin_engine cli_engine(const char *name)
+{
+	uint32_t i;
+
+	for (i = 1; name && i < CLI_ARRAY_SIZE(engines); i++)
+		if (strcmp(name, engines[i]) == 0)
+			return (enum akin_engine)i;
+	return AKIN_ENGINE_DEFAULT;
+}
+
+const char *cli_engine_text(enum akin_engine engine)
+{
+	return engines[engine];
+}

@@ -31,6 +31,7 @@ int cli_cmd_init(struct cli *c)
 		.delta_depth = cli_delta_depth(a),
 		.like = a->like,
 		.verify = cli_verify_level(a->verify_level),
+		.engine = cli_engine(a->engine),
 	};
 	int err;
 

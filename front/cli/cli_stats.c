@@ -44,6 +44,7 @@ static void print_pool_json(struct cli *c, const struct akin_stats *s)
 	cli_json_uint(j, "data_total", s->data_total);
 	akin_pool_get_info(c->pool, &info);
 	cli_json_text(j, "verify", cli_verify_text(info.verify));
+	cli_json_text(j, "engine", cli_engine_text(info.engine));
 	cli_json_end(j, stdout);
 }
 
@@ -98,6 +99,7 @@ static void print_pool(struct cli *c, const struct akin_stats *s)
 	       cli_size_text(s->data_free, a), cli_size_text(s->data_total, b));
 	akin_pool_get_info(c->pool, &info);
 	printf("%-24s %10s\n", "verification", cli_verify_text(info.verify));
+	printf("%-24s %10s\n", "engine", cli_engine_text(info.engine));
 }
 
 static int print_codec_json(void *ctx, const struct akin_codec_stats *s)

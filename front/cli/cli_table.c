@@ -71,6 +71,11 @@ const struct cli_option cli_options[] = {
 	  "compress new data against similar stored data, in chains of at most "
 	  "N, 0 to 8; 0: never (default 2)",
 	  .choices = "0|1|2|3|4|5|6|7|8" },
+	{ "engine", 0, CLI_CHOICE, "NAME", B(INIT), AT(engine),
+	  "how backups find what is stored unless they say: identity (an index "
+	  "of fingerprints; the default), similarity (a few bytes for each "
+	  "container), hybrid (both)",
+	  .choices = "identity|similarity|hybrid" },
 	{ "hash", 0, CLI_CHOICE, "NAME", B(INIT), AT(hash),
 	  "fingerprint with blake3 or sha256 (default blake3)",
 	  .choices = "blake3|sha256" },
@@ -115,6 +120,10 @@ const struct cli_option cli_options[] = {
 	  "compress against similar stored data in chains of at most N, 0 to "
 	  "8, instead of what the pool says",
 	  .choices = "0|1|2|3|4|5|6|7|8" },
+	{ "engine", 0, CLI_CHOICE, "NAME", B(BACKUP), AT(engine),
+	  "find what is stored by identity, similarity or hybrid instead of "
+	  "what the pool says; see 'akin help engines'",
+	  .choices = "identity|similarity|hybrid" },
 	{ "verify", 0, CLI_CHOICE, "LEVEL", WRITING, AT(verify_level),
 	  "off, match or write instead of what the pool says; see 'akin help "
 	  "verification'", .choices = "off|match|write" },

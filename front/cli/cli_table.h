@@ -45,6 +45,7 @@ struct cli_args {
 	bool exec, one_file_system, force, read_special, dry_run;
 	uint64_t limit_read, limit_write;
 	const char *verify_level;	/* init, too */
+	const char *engine;		/* init, too */
 	/* the others */
 	struct cli_list snapshots, paths, includes;
 	const char *target, *overwrite;

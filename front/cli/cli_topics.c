@@ -120,6 +120,25 @@ const struct cli_topic cli_topics[] = {
 	"compared; --force reads them. 'akin init' sets what a pool's backups do\n"
 	"unless they say.\n", NULL },
 
+	{ "engines", "ENGINES", "how a backup finds what is stored already",
+	"What --engine names decides how a backup finds what is stored already.\n"
+	"Backups by any of them restore alike, and each finds what was stored by\n"
+	"the others.\n"
+	"\n"
+	"    identity    by an index of all fingerprints, of which memory holds as\n"
+	"                many as --memory allows\n"
+	"    similarity  by a few bytes for each container, at most 4 for a\n"
+	"                mebibyte that is stored: the best few are looked into, and\n"
+	"                what is not found there is compressed against what\n"
+	"                resembles it. For pools that are very large beside the\n"
+	"                memory of who writes to them\n"
+	"    hybrid      by both: identity, and by similarity what it does not find,\n"
+	"                such as files that were moved and changed\n"
+	"\n"
+	"The table of the last two is the file 'similar' in the metadata pool. It\n"
+	"may be removed: the next backup that wants it makes it anew from the\n"
+	"directories of all containers.\n", NULL },
+
 	{ "output", "OUTPUT", "names in listings, and JSON",
 	"Names are bytes. They are printed so that no byte of them can control a\n"
 	"terminal, and so that they can be pasted back into bash, zsh or ksh: as\n"

@@ -46,6 +46,7 @@ struct akin_backup_options {
 	const char *compression;	/* NULL: the pool's; see pool.h */
 	int delta_depth;		/* 0: the pool's; else see pool.h */
 	enum akin_verify verify;
+	enum akin_engine engine;
 	uint64_t limit_read;		/* bytes a second; 0: none */
 	uint64_t limit_write;
 	unsigned nr_streams;		/* 0: a default */
@@ -77,6 +78,10 @@ struct akin_backup_result {
 	/* Raw bytes that were compressed against similar stored data, and what
 	 * that saved, estimated by samples. */
 	uint64_t bytes_referring, bytes_saved_referring;
+	enum akin_engine engine;	/* that it was made with */
+	/* With engines other than IDENTITY: what the similarity table takes in
+	 * memory, and chunks that it gave something to be compressed against. */
+	uint64_t similar_bytes, chunks_resembling;
 };
 
 /* 0, or -AKIN_E_partial: committed, with warnings. */

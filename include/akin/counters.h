@@ -74,6 +74,20 @@ extern "C" {
 	  "of index runs read one by one") \
 	C(index_bytes_loaded, "bytes", COUNTER, \
 	  "read to fill the index in memory") \
+	C(similar_lookups, "lookups", COUNTER, \
+	  "in the table of what represents containers") \
+	C(similar_hits, "lookups", COUNTER, \
+	  "answered by the table of what represents containers") \
+	C(similar_loads, "operations", COUNTER, \
+	  "of reading a directory because the container looks similar") \
+	C(chunks_similar, "chunks", COUNTER, \
+	  "that the index does not know, found in similar containers") \
+	C(chunks_sketched, "chunks", COUNTER, \
+	  "that had no neighbours and were looked for by what they resemble") \
+	C(chunks_resembling, "chunks", COUNTER, \
+	  "of these, for which something was found to refer to") \
+	C(similar_bytes, "bytes", GAUGE, \
+	  "of the table of what represents containers") \
 	C(bytes_out, "bytes", COUNTER, \
 	  "of file contents read back, holes included") \
 	C(group_hits, "groups", COUNTER, "found decoded in memory") \

@@ -41,6 +41,20 @@ enum akin_verify {
 	AKIN_VERIFY_WRITE,
 };
 
+/*
+ * How backups find what is stored already. IDENTITY: by an index of all
+ * fingerprints. SIMILARITY: by a few bytes for each container, which names the
+ * best few to be looked into; what is not found there is compressed against
+ * what resembles it. HYBRID: as IDENTITY, then by similarity what that does not
+ * find. Whatever was stored by one is found by the others.
+ */
+enum akin_engine {
+	AKIN_ENGINE_DEFAULT = 0,	/* backup: as the pool says; init: IDENTITY */
+	AKIN_ENGINE_IDENTITY,
+	AKIN_ENGINE_SIMILARITY,
+	AKIN_ENGINE_HYBRID,
+};
+
 /* Zeroed fields mean the default. Strings are borrowed during the call. */
 struct akin_init_options {
 	const char *path;	/* the pool; made if it does not exist */
@@ -57,6 +71,7 @@ struct akin_init_options {
 	 * groups are compressed without. */
 	int delta_depth;
 	enum akin_verify verify;	/* of backups that do not say */
+	enum akin_engine engine;	/* of backups that do not say */
 	const char *like;	/* another pool's path: share its cut and
 				 * fingerprint keys and its chunk size */
 };
@@ -98,6 +113,7 @@ struct akin_pool_info {
 	uint32_t container_bytes, group_bytes;
 	unsigned delta_depth;	/* 0: no references */
 	enum akin_verify verify;	/* of backups that do not say */
+	enum akin_engine engine;	/* of backups that do not say */
 	uint64_t memory_bytes;	/* how the budget is split: */
 	uint64_t memory_index, memory_directories, memory_groups,
 		memory_streams, memory_fixed;

@@ -67,7 +67,12 @@ static int derive(struct depot *d, const struct hash_ops *data_hash,
 		return err;
 	hash_derive_key("akin 2026 chunk cutting", s->share_seed,
 			sizeof(s->share_seed), key);
-	return chunker_new(&params, key, &d->chunker, diag);
+	err = chunker_new(&params, key, &d->chunker, diag);
+	if (err)
+		return err;
+	hash_derive_key("akin 2026 chunk sketch", s->share_seed,
+			sizeof(s->share_seed), key);
+	return sketcher_new(d->chunker, key, &d->sketcher, diag);
 }
 
 int depot_init(struct depot *d, struct disk *meta, struct disk *data,
@@ -126,6 +131,7 @@ void depot_release(struct depot *d)
 	dircache_free(d->dirs);
 	depot_bases_free(d->bases);
 	depot_damage_release(&d->damage);
+	sketcher_free(d->sketcher);
 	chunker_free(d->chunker);
 	hasher_free(d->data_hasher);
 	hasher_free(d->meta_hasher);
@@ -136,7 +142,7 @@ void depot_release(struct depot *d)
  * A damaged copy may hide a sound one of the same chunk in a directory in
  * memory; it is then found through the index.
  */
-static void drop_damaged(struct depot *d, struct dir_hit *out, u32 n)
+void depot_drop_damaged(struct depot *d, struct dir_hit *out, u32 n)
 {
 	u32 i;
 
@@ -154,19 +160,29 @@ static void find_indexed(struct depot *d, const struct fp *fp,
 {
 	/* What was loaded for its predecessors most likely has it. */
 	dircache_lookup(d->dirs, fp, 1, out);
-	drop_damaged(d, out, 1);
+	depot_drop_damaged(d, out, 1);
 	if (out->container || !at->container)
 		return;
 	if (dircache_verify(d->dirs, at, fp, out, NULL))
 		out->container = 0;
-	drop_damaged(d, out, 1);
+	depot_drop_damaged(d, out, 1);
 }
 
 /* Fingerprints probed in the index at a time. */
 #define FIND_BATCH 256
 
-int depot_find(struct depot *d, const struct fp *fps, u32 n,
-	       struct dir_hit *out, struct akin_diag *diag)
+int depot_index_lookup(struct depot *d, const struct fp *fps, u32 n,
+		       struct place *out, struct akin_diag *diag)
+{
+	if (d->engine != SUPER_ENGINE_SIMILARITY)
+		return index_lookup(d->index, fps, n, out, diag);
+	memset(out, 0, n * sizeof(*out));
+	return 0;
+}
+
+/* Of those not found, what the index has. */
+static int find_by_index(struct depot *d, const struct fp *fps, u32 n,
+			 struct dir_hit *out, struct akin_diag *diag)
 {
 	struct fp missing[FIND_BATCH];
 	struct place at[FIND_BATCH];
@@ -174,8 +190,6 @@ int depot_find(struct depot *d, const struct fp *fps, u32 n,
 	u32 i = 0, m, k;
 	int err;
 
-	dircache_lookup(d->dirs, fps, n, out);
-	drop_damaged(d, out, n);
 	while (i < n) {
 		for (m = 0; i < n && m < FIND_BATCH; i++) {
 			if (out[i].container)
@@ -197,6 +211,20 @@ int depot_find(struct depot *d, const struct fp *fps, u32 n,
 	return 0;
 }
 
+int depot_find(struct depot *d, const struct fp *fps, u32 n,
+	       struct dir_hit *out, struct akin_diag *diag)
+{
+	int err = 0;
+
+	dircache_lookup(d->dirs, fps, n, out);
+	depot_drop_damaged(d, out, n);
+	if (d->engine != SUPER_ENGINE_SIMILARITY)
+		err = find_by_index(d, fps, n, out, diag);
+	if (!err && d->similar)
+		depot_find_similar(d, fps, n, out);
+	return err;
+}
+
 int depot_find_again(struct depot *d, const struct fp *fp, struct dir_hit *out,
 		     struct akin_diag *diag)
 {
@@ -207,7 +235,7 @@ int depot_find_again(struct depot *d, const struct fp *fp, struct dir_hit *out,
 	if (!out->container ||
 	    !depot_is_damaged(d, out->container, out->entry))
 		return 0;
-	err = index_lookup(d->index, fp, 1, &at, diag);
+	err = depot_index_lookup(d, fp, 1, &at, diag);
 	if (err)
 		return err;
 	find_indexed(d, fp, &at, out);
@@ -226,7 +254,7 @@ static void look_in_memory(struct look *l, const struct fp *fps, u32 n,
 {
 	dircache_lookup(l->depot->dirs, fps, n, out);
 	if (!l->damaged_too)
-		drop_damaged(l->depot, out, n);
+		depot_drop_damaged(l->depot, out, n);
 }
 
 static bool look_at(struct look *l, const struct place *at,
@@ -235,7 +263,7 @@ static bool look_at(struct look *l, const struct place *at,
 	if (dircache_verify(l->depot->dirs, at, fp, out, l->why))
 		out->container = 0;
 	if (!l->damaged_too)
-		drop_damaged(l->depot, out, 1);
+		depot_drop_damaged(l->depot, out, 1);
 	return out->container != 0;
 }
 
@@ -335,7 +363,7 @@ static void search_hinted(struct look *l, const struct hint *hint,
 				    out, l->why))
 			out->container = 0;
 		if (!l->damaged_too)
-			drop_damaged(l->depot, out, 1);
+			depot_drop_damaged(l->depot, out, 1);
 	}
 }
 
@@ -439,7 +467,8 @@ static bool known_containers(struct depot *d, const struct fp *fps, u32 n,
 	u64 c;
 
 	dircache_lookup(d->dirs, fps, n, hits);
-	if (nr_missing(hits, n) && index_lookup(d->index, fps, n, at, NULL))
+	if (nr_missing(hits, n) &&
+	    depot_index_lookup(d, fps, n, at, NULL))
 		return false;
 	*nr_ret = 0;
 	for (i = 0; i < n; i++) {

@@ -20,6 +20,8 @@
 #include "format/format_recipe.h"
 #include "format/format_super.h"
 #include "index/index.h"
+#include "similar/similar.h"
+#include "sketch/sketch.h"
 
 struct depot {
 	struct disk *meta, *data;	/* borrowed */
@@ -41,6 +43,13 @@ struct depot {
 	/* Empty at first; filled by the opener before anything is looked up. */
 	struct depot_damage damage;
 	struct depot_bases *bases;	/* see depot_is_damaged() */
+	/*
+	 * How writers find chunks: set, with the table, before a session
+	 * begins and taken back after it. Readers do not care.
+	 */
+	u8 engine;			/* enum super_engine */
+	struct similar *similar;	/* borrowed; NULL with identity */
+	struct sketcher *sketcher;
 };
 
 struct depot_options {
@@ -77,15 +86,29 @@ bool depot_is_damaged(struct depot *d, u64 container, u32 entry);
 
 /*
  * For writers: which of these chunks are there already? In memory, plus the
- * directories that the index in memory points to. Copies in directories that
- * cannot be read, or at damaged places, are not found. out[i].container = 0:
- * not found.
+ * directories that the engine's tables in memory point to: the index, and what
+ * represents containers, of which the best few are looked into. Copies in
+ * directories that cannot be read, or at damaged places, are not found.
+ * out[i].container = 0: not found.
  */
 int depot_find(struct depot *d, const struct fp *fps, u32 n,
 	       struct dir_hit *out, struct akin_diag *diag) __must_check;
 /* The same without loading anything: one that was stored a moment ago. */
 int depot_find_again(struct depot *d, const struct fp *fp, struct dir_hit *out,
 		     struct akin_diag *diag) __must_check;
+
+/* For writers: the index in memory, if the engine asks it; else nothing is
+ * known. */
+int depot_index_lookup(struct depot *d, const struct fp *fps, u32 n,
+		       struct place *out, struct akin_diag *diag)
+	__must_check;
+/*
+ * A stored chunk that resembles @sk in as many super-features as possible, in
+ * container @first (0: none) or in those that the table names. Up to *loads
+ * directories are read, and counted down. False: there is none.
+ */
+bool depot_resembling(struct depot *d, const struct dir_sketch *sk, u64 first,
+		      u32 *loads, struct dir_hit *out);
 
 /*
  * For readers: where are these chunks? Everything is tried. A damaged place is

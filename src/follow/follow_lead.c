@@ -92,9 +92,12 @@ static bool place_leaf(struct follow *f, u64 container, struct dir_hit *out)
 	dircache_lookup(dirs, &leaf, 1, out);
 	if (out->container)
 		return true;
-	if (index_lookup(f->depot->index, &leaf, 1, at, NULL))
+	if (depot_index_lookup(f->depot, &leaf, 1, at, NULL))
 		return false;
 	nr = at[0].container != 0;
+	if (nr == 0 && f->depot->engine == SUPER_ENGINE_SIMILARITY)
+		return !depot_find(f->depot, &leaf, 1, out, NULL) &&
+		       out->container;
 	if (nr == 0 && index_lookup_disk(f->depot->index, &leaf, at,
 					 PLACES_MAX, &nr, NULL))
 		return false;

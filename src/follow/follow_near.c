@@ -172,7 +172,7 @@ static bool find_place(struct follow *f, struct old_chunk *c,
 	dircache_lookup(dirs, &c->fp, 1, out);
 	if (out->container)
 		return true;
-	if (index_lookup(f->depot->index, &c->fp, 1, &at, NULL))
+	if (depot_index_lookup(f->depot, &c->fp, 1, &at, NULL))
 		return false;
 	if (at.container &&
 	    (dircache_has(dirs, at.container) || follow_may_load(f)) &&

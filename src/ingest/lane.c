@@ -18,6 +18,12 @@
  * third of a cutter's scratch. */
 #define BATCH_MORE_BYTES (32 * KiB)
 
+u32 lane_batch_max(const struct session *s)
+{
+	return s->depot->engine == SUPER_ENGINE_SIMILARITY ?
+		       SIMILAR_SEGMENT_BYTES : BATCH_BYTES;
+}
+
 u32 lane_headroom(const struct session *s)
 {
 	return (s->depot->super.chunk_max + 63) & ~63u;
@@ -26,7 +32,7 @@ u32 lane_headroom(const struct session *s)
 static size_t lane_bytes(const struct session *s)
 {
 	const struct super *super = &s->depot->super;
-	size_t batch = lane_headroom(s) + BATCH_BYTES;
+	size_t batch = lane_headroom(s) + lane_batch_max(s);
 	size_t chunks = 2 * (batch / super->chunk_min + 2);
 
 	return hash_scratch_bytes() + batch / 8 +
@@ -123,7 +129,7 @@ static void lane_free(struct lane *l)
 static int lane_new(struct session *s, struct lane **out,
 		    struct akin_diag *diag)
 {
-	size_t batch = lane_headroom(s) + BATCH_BYTES;
+	size_t batch = lane_headroom(s) + lane_batch_max(s);
 	struct lane *l = mem_zalloc(sizeof(*l));
 	int err;
 
@@ -233,7 +239,7 @@ u32 lane_batch_bytes(struct lane *l)
 	n = share(l->session, set->nr_streams, set->nr_batches,
 		  set->nr_lanes);
 	pthread_mutex_unlock(&set->lock);
-	n = max_u64(BATCH_BYTES_MIN, min_u64(n, BATCH_BYTES));
+	n = max_u64(BATCH_BYTES_MIN, min_u64(n, lane_batch_max(l->session)));
 	return (u32)(n / BATCH_BYTES_MIN * BATCH_BYTES_MIN);
 }
 

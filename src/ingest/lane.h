@@ -78,6 +78,13 @@ u32 lane_batch_bytes(struct lane *l);
 int lane_need_chunks(struct lane *l, u32 more, struct akin_diag *diag)
 	__must_check;
 
+/*
+ * The largest batch, without its headroom: BATCH_BYTES; or, where what is there
+ * is found by similarity alone, a segment, so that all of it is known before any
+ * of it is looked for.
+ */
+u32 lane_batch_max(const struct session *s);
+
 /* In front of a batch: what the cutter left of the one before. */
 u32 lane_headroom(const struct session *s);
 

@@ -23,6 +23,19 @@ bool packer_wants_near(struct packer *p)
 	return session_delta_depth(p->session) > 0 && !refgate_rests(p->gate);
 }
 
+bool packer_wants_sketches(struct packer *p)
+{
+	return packer_wants_near(p) && refgate_shrinks(p->gate);
+}
+
+int packer_sketch(struct packer *p, const struct place *at,
+		  const struct dir_sketch *sketch, struct akin_diag *diag)
+{
+	int err = container_writer_sketch(p->sc->writer, at->entry, sketch);
+
+	return err ? diag_set(diag, err, "sketch") : 0;
+}
+
 static int close_group(struct packer *p, struct akin_diag *diag)
 {
 	struct group_header g;

@@ -29,6 +29,8 @@ int packer_init(struct packer *p, struct session *s, u8 kind,
 void packer_release(struct packer *p);
 /* Neighbours are worth finding: references are allowed and have paid lately. */
 bool packer_wants_near(struct packer *p);
+/* They are, and what has none may be looked for by its sketch. */
+bool packer_wants_sketches(struct packer *p);
 /*
  * Store a chunk; *at is its place. @hint: metadata only. @near (borrowed during
  * the call; may be NULL if @nr_near is 0): runs of stored chunks it is likely
@@ -38,6 +40,10 @@ bool packer_wants_near(struct packer *p);
 int packer_add(struct packer *p, const struct fp *fp, const void *data,
 	       u32 len, const struct hint *hint, const struct group_ref *near,
 	       u32 nr_near, struct place *at, struct akin_diag *diag)
+	__must_check;
+/* The sketch of the chunk that was added last, at @at. */
+int packer_sketch(struct packer *p, const struct place *at,
+		  const struct dir_sketch *sketch, struct akin_diag *diag)
 	__must_check;
 /* Close group and container; in any case nothing stays open. */
 int packer_close(struct packer *p, struct akin_diag *diag);

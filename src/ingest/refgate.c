@@ -18,6 +18,9 @@
  */
 #define REST_FIRST 8
 #define REST_LONGEST 64
+/* What does not shrink by one part in so many does not resemble anything that
+ * would not be found as equal: pictures, archives, what is encrypted. */
+#define DENSE_PART 15
 
 struct refgate {
 	pthread_mutex_t lock;	/* guards all */
@@ -208,4 +211,15 @@ void refgate_get_tally(struct refgate *rg, struct refgate_tally *out)
 	pthread_mutex_lock(&rg->lock);
 	*out = rg->tally;
 	pthread_mutex_unlock(&rg->lock);
+}
+
+bool refgate_shrinks(struct refgate *rg)
+{
+	bool shrinks;
+
+	pthread_mutex_lock(&rg->lock);
+	shrinks = rg->plain_len / DENSE_PART * (DENSE_PART + 1) <=
+		  rg->plain_raw;
+	pthread_mutex_unlock(&rg->lock);
+	return shrinks;
 }

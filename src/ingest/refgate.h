@@ -57,6 +57,8 @@ bool refgate_judge(struct refgate *rg, u32 raw_len, u32 ref_len,
 bool refgate_doubts(struct refgate *rg, u32 raw_len, u32 ref_len);
 /* The references could not be read, or took too long: counts as a loss. */
 void refgate_lost(struct refgate *rg);
+/* Groups without references shrink, or it is not known yet. */
+bool refgate_shrinks(struct refgate *rg);
 /* What @raw_len bytes of this stream take without references. */
 u32 refgate_plain_estimate(struct refgate *rg, u32 raw_len);
 

@@ -290,6 +290,12 @@ static void seal_one(struct work *work, void *thread_ctx)
 	err = container_writer_seal(oc->pub.writer, &sealed, &diag);
 	if (!err && s->verify == SUPER_VERIFY_WRITE)
 		err = read_back(s->depot, oc->pub.writer, &diag);
+	if (!err && s->depot->similar) {
+		similar_add(s->depot->similar,
+			    container_writer_directory(oc->pub.writer),
+			    sealed.file_bytes);
+		similar_cover(s->depot->similar, oc->pub.number);
+	}
 	dircache_close(s->depot->dirs, oc->pub.slot);
 	container_writer_free(oc->pub.writer);
 	pthread_mutex_lock(&s->lock);

@@ -107,6 +107,7 @@ static void process(struct ingest_stream *st, struct batch *b)
 	st->counts.bytes_new = st->tally.bytes_new;
 	st->counts.chunks = st->tally.chunks;
 	st->counts.chunks_new = st->tally.chunks_new;
+	st->counts.chunks_resembling = st->tally.chunks_resembling;
 	tell_counters(st);
 	b->next = st->free;
 	st->free = b;
@@ -148,7 +149,8 @@ static int alloc_parts(struct ingest_stream *st, struct akin_diag *diag)
 		st->carry = mem_alloc(st->headroom);
 		if (!st->carry)
 			return diag_set(diag, -AKIN_E_nomem, "stream");
-		err = chunk_scratch_new(st->headroom + BATCH_BYTES,
+		err = chunk_scratch_new(st->headroom +
+					lane_batch_max(st->session),
 					&st->cut_scratch, diag);
 		if (err)
 			return err;

@@ -31,6 +31,7 @@ struct ingest_counts {
 	u64 bytes_data;		/* fed as data */
 	u64 bytes_new;		/* raw bytes of chunks stored */
 	u64 chunks, chunks_new;
+	u64 chunks_resembling;	/* see stream_resemble.c */
 };
 
 struct ingest_options {

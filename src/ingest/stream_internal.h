@@ -45,6 +45,14 @@ struct batch {
 /* Small objects bring several ops for few bytes: a batch ends with either. */
 #define BATCH_OPS 2048
 
+/* What the last chunks without neighbours resembled. */
+struct resembling {
+	struct dir_hit last;	/* container 0: nothing */
+	u32 since;		/* chunks */
+	u32 loads_left;
+	u64 fed;		/* bytes looked for, which earn loads */
+};
+
 struct ingest_stream {
 	struct session *session;
 	struct depot *depot;
@@ -81,6 +89,7 @@ struct ingest_stream {
 	bool in_lane;		/* this thread holds its lock */
 	struct recipe_builder recipe;
 	struct follow *follow;
+	struct resembling resembling;
 	u64 leaf_off;		/* of the object: bytes in finished leaves */
 	struct ingest_counts before;	/* the tally when it began */
 	struct hintset hint;
@@ -99,6 +108,12 @@ const u8 *stream_op_data(const struct batch *b, const struct op *op);
 /* Process one batch; the batch is empty afterwards, also after an error. */
 int stream_process(struct ingest_stream *st, struct batch *b,
 		   struct akin_diag *diag) __must_check;
+/*
+ * For a new chunk without neighbours: its sketch into *sk (zeros: none), and
+ * runs of stored chunks that it resembles. Returns how many, up to @max.
+ */
+u32 stream_resemble(struct ingest_stream *st, const struct hash_item *item,
+		    struct dir_sketch *sk, struct group_ref *out, u32 max);
 /* A piece of an object's recipe: a piece_store_fn; @ctx is the stream. */
 int stream_store_piece(void *ctx, const struct buf *bytes,
 		       const struct hint *hint, struct fp *fp_ret,

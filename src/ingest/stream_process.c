@@ -45,6 +45,7 @@ static int store_chunk(struct ingest_stream *st, u32 i, const struct fp *fp,
 		       struct akin_diag *diag)
 {
 	struct group_ref near[NEAR_RUNS];
+	struct dir_sketch sketch = { { 0 } };
 	bool is_new = true;
 	struct place at = { 0 };
 	u32 nr;
@@ -54,8 +55,14 @@ static int store_chunk(struct ingest_stream *st, u32 i, const struct fp *fp,
 		err = session_pretend(st->session, fp, &is_new, diag);
 	} else {
 		nr = follow_near(st->follow, i, near, NEAR_RUNS);
+		if (!nr)
+			nr = stream_resemble(st, item, &sketch, near,
+					     NEAR_RUNS);
 		err = packer_add(&st->lane->data_packer, fp, item->data,
 				 item->len, NULL, near, nr, &at, diag);
+		if (!err && sketch.part[0])
+			err = packer_sketch(&st->lane->data_packer, &at,
+					    &sketch, diag);
 		follow_own(st->follow, at.container);
 	}
 	if (err)
@@ -306,15 +313,18 @@ static bool hint_has(const struct hint *h, u64 container)
  * later backups are led to by hits in it. A container cannot be full before
  * that: it takes more chunks than a leaf.
  */
-static void note_first_leaf(struct lane *l, const struct hint *hint,
-			    const struct fp *leaf)
+static void note_first_leaf(struct ingest_stream *st, const struct hint *hint,
+			    const struct fp *leaf, u64 leaf_container)
 {
+	struct lane *l = st->lane;
 	const struct session_container *sc = l->data_packer.sc;
 
 	if (!sc || sc->number == l->led || !hint_has(hint, sc->number))
 		return;
 	container_writer_first_leaf(sc->writer, leaf);
 	l->led = sc->number;
+	if (st->depot->similar)
+		similar_add_leaf(st->depot->similar, leaf, leaf_container);
 }
 
 int stream_store_piece(void *ctx, const struct buf *bytes,
@@ -334,7 +344,7 @@ int stream_store_piece(void *ctx, const struct buf *bytes,
 	err = store_piece(st, bytes, hint, fp_ret, near, nr, container_ret,
 			  diag);
 	if (!err && is_leaf && !st->opt.dry_run)
-		note_first_leaf(st->lane, hint, fp_ret);
+		note_first_leaf(st, hint, fp_ret, *container_ret);
 	st->leaf_off += len;
 	return err;
 }

@@ -114,6 +114,21 @@ int store_mend_index(struct akin_pool *p,
  * Best effort. */
 void store_sweep(struct akin_pool *p);
 
+/*
+ * store_similar.c. From here on writers find chunks by @engine. Its table is
+ * loaded, and what it does not know yet is added to it from the containers'
+ * directories. @say may be NULL. An error: interrupted, or no memory.
+ */
+int store_similar_open(struct akin_pool *p, u8 engine,
+		       void (*say)(void *ctx, const char *text), void *ctx,
+		       struct akin_diag *diag) __must_check;
+/* Bytes that the table takes of what streams would have. */
+size_t store_similar_memory(const struct akin_pool *p, u8 engine);
+/* Nobody else holds it: take or leave; -AKIN_E_busy. */
+int store_lock_similar(struct akin_pool *p, bool take) __must_check;
+/* Keep what was added, if @commit: best effort. Identity again. */
+void store_similar_close(struct akin_pool *p, bool commit);
+
 /* -AKIN_E_interrupted once akin_pool_stop was called. */
 int store_check_stop(struct akin_pool *p, struct akin_diag *diag) __must_check;
 

@@ -370,9 +370,21 @@ static int tidy_index(struct backup *b, struct akin_diag *diag)
 	return err < 0 ? err : 0;
 }
 
+static void settle_similar(struct backup *b)
+{
+	struct similar_stats st;
+
+	if (!b->p->depot.similar)
+		return;
+	similar_get_stats(b->p->depot.similar, &st);
+	b->similar_bytes = st.bytes;
+	store_similar_close(b->p, true);
+}
+
 /* The snapshot is safe: whatever fails here, the next backup tries again. */
 static void settle_index(struct backup *b)
 {
+	settle_similar(b);
 	b->p->reserve_session = 0;	/* it has committed */
 	ignore_result(session_merge_runs(b->session, NULL));
 	/* Bad pages show only when they are read. */
@@ -461,6 +473,9 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 				"for reading only");
 	if (opt->verify > AKIN_VERIFY_WRITE)
 		return diag_set(diag, -AKIN_E_usage, "no such verification");
+	if (opt->engine > AKIN_ENGINE_HYBRID)
+		return diag_set(diag, -AKIN_E_usage, "no such engine");
+	b->engine = opt->engine ? (u8)(opt->engine - 1) : p->super.engine;
 	if (opt->compression) {
 		err = codec_parse(opt->compression, &codec, diag);
 		if (err)
@@ -480,7 +495,7 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	sopt.notice_ctx = b;
 	sopt.memory_bytes = store_take_stream_memory(p, sopt.verify !=
 						     SUPER_VERIFY_OFF) -
-			    b->set_aside;
+			    store_similar_memory(p, b->engine) - b->set_aside;
 	err = fill_snapshot(b, paths, nr_paths, &sopt.info, diag);
 	if (!err)
 		err = paths_key(b, sopt.info.host, paths, nr_paths,
@@ -492,6 +507,8 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	if (!err)
 		err = store_refresh_index(p, diag);
 	if (err >= 0)
+		err = store_similar_open(p, b->engine, say_waiting, b, diag);
+	if (!err)
 		err = open_parts(b, &sopt, diag);
 	return err;
 }
@@ -568,6 +585,7 @@ static void stop_progress(struct backup *b)
 static void release(struct backup *b)
 {
 	b->p->reserve_session = 0;
+	store_similar_close(b->p, false);
 	/* Also one that was locked and then failed to begin. */
 	if (b->p->locked_session)
 		store_unlock_session(b->p, b->p->locked_session);
@@ -592,6 +610,9 @@ static void fill_result(struct backup *b, const struct ingest_counts *c,
 	out->bytes_referring = st.ref_raw_bytes;
 	out->bytes_saved_referring = st.ref_saved_bytes;
 	out->chunks_unreadable = st.chunks_unreadable;
+	out->engine = (enum akin_engine)(b->engine + 1);
+	out->similar_bytes = b->similar_bytes;
+	out->chunks_resembling = c->chunks_resembling;
 	out->number = b->snap.number;
 	if (out->number)	/* 0: a dry run */
 		store_id_export(b->snap.id, out->id);

@@ -48,6 +48,8 @@ struct backup {
 	bool done;
 	pthread_t progress_thread;
 	bool have_progress;
+	u8 engine;			/* enum super_engine */
+	u64 similar_bytes;		/* see akin_backup_result */
 	bool index_given_up;	/* it is damaged, and could not be rebuilt */
 	/*
 	 * For objects that are not nodes of a walk (store_txn.h): set before

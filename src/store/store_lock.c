@@ -6,6 +6,8 @@
  *	byte N			a reader or writer that started from
  *				transaction N (read lock)
  *	byte GC_BYTE		somebody reclaims (write lock)
+ *	byte SIMILAR_BYTE	somebody replaces the similarity table (write
+ *				lock)
  *	byte SESSION_BASE + S	session S lives (write lock)
  */
 #include "catalog/catalog_gc.h"
@@ -14,6 +16,7 @@
 #define SESSION_BASE ((u64)1 << 62)
 /* No transaction gets this number. */
 #define GC_BYTE (SESSION_BASE - 1)
+#define SIMILAR_BYTE (SESSION_BASE - 2)
 
 /*
  * What is condemned later than this look was so after the lock, and is kept
@@ -141,6 +144,12 @@ int store_lock_writers(struct akin_pool *p, bool take, struct akin_diag *diag)
 	if (err == -AKIN_E_busy)
 		return diag_set(diag, err, "a backup is running");
 	return err ? diag_set(diag, err, "the pool's locks") : 0;
+}
+
+int store_lock_similar(struct akin_pool *p, bool take)
+{
+	return file_lock(p->locks, take ? DISK_LOCK_WRITE : DISK_LOCK_NONE,
+			 SIMILAR_BYTE, 1, NULL);
 }
 
 int store_generation(void *pool, u64 container, u32 *generation_ret,

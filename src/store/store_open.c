@@ -359,6 +359,7 @@ void akin_pool_get_info(struct akin_pool *p, struct akin_pool_info *out)
 	out->container_bytes = p->super.container_bytes;
 	out->group_bytes = p->super.group_bytes;
 	out->verify = (enum akin_verify)(p->super.verify + 1);
+	out->engine = (enum akin_engine)(p->super.engine + 1);
 	out->memory_bytes = p->budget.total;
 	out->memory_index = p->budget.index;
 	out->memory_directories = p->budget.dirs;

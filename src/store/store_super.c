@@ -65,6 +65,9 @@ static int choose(const struct akin_init_options *opt, struct super *s,
 				"there are blake3 and sha256", opt->hash);
 	if (opt->verify > AKIN_VERIFY_WRITE)
 		return diag_set(diag, -AKIN_E_usage, "no such verification");
+	if (opt->engine > AKIN_ENGINE_HYBRID)
+		return diag_set(diag, -AKIN_E_usage, "no such engine");
+	s->engine = opt->engine ? (u8)(opt->engine - 1) : SUPER_ENGINE_IDENTITY;
 	s->container_bytes = opt->container_bytes ? opt->container_bytes :
 						    DEFAULT_CONTAINER;
 	if (s->container_bytes < MiB || s->container_bytes > 64 * MiB)
