@@ -10,6 +10,7 @@
 
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;
+struct match_finder;
 struct libdeflate_compressor;
 struct libdeflate_decompressor;
 
@@ -24,6 +25,7 @@ struct codec_ctx {
 		u32 trial_in;	/* groups to come without another trial */
 		bool skip;	/* what the last one said */
 		u32 planes;
+		struct match_finder *finder;
 	} zstd;
 	u32 nr_looked;		/* groups that codec_compress() has probed */
 	u8 *planes;		/* a group in planes; see zstd_room() */

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "codec/codec_internal.h"
+#include "codec/codec_matches.h"
 #include "codec/codec_planes.h"
 
 /*
@@ -72,6 +73,8 @@ static int zstd_begin(struct codec_ctx *ctx)
 	/* The group knows its length and has a checksum. */
 	ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_contentSizeFlag, 0);
 	ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_checksumFlag, 0);
+	ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_blockDelimiters,
+			       ZSTD_sf_explicitBlockDelimiters);
 	ctx->zstd.level = level;
 	ctx->zstd.trial_in = 0;
 	ctx->zstd.skip = false;
@@ -82,6 +85,7 @@ static int zstd_begin(struct codec_ctx *ctx)
 static void zstd_release(struct codec_ctx *ctx)
 {
 	mem_free(ctx->planes);
+	match_finder_free(ctx->zstd.finder);
 	ZSTD_freeCCtx(ctx->zstd.c);
 	ZSTD_freeDCtx(ctx->zstd.d);
 }
@@ -248,17 +252,25 @@ static long zstd_compress(struct codec_ctx *ctx, const void *data, size_t n,
  */
 #define ZSTD_REF_HASH_LOG 17
 
-static long zstd_compress_ref(struct codec_ctx *ctx, const void *ref,
-			      size_t ref_len, const void *data, size_t n,
-			      u8 *out, size_t cap)
+/*
+ * Where a group is mostly copied from its references, a search that is made for
+ * that finds the same matches in a third of the time (codec_matches.c). What
+ * comes out are frames like others.
+ */
+
+/* A frame's bytes: magic, descriptor (0: no content size, checksum and
+ * dictionary number), then the window (RFC 8878, 3.1.1.1.2). */
+#define ZSTD_FRAME_DESCRIPTOR 4
+#define ZSTD_FRAME_WINDOW 5
+#define ZSTD_FRAME_MIN 9
+#define ZSTD_WINDOW_LOG_MIN 10
+
+static long zstd_search_ref(struct codec_ctx *ctx, const void *ref,
+			    size_t ref_len, const void *data, size_t n,
+			    u8 *out, size_t cap)
 {
-	int err = zstd_begin(ctx);
 	size_t r;
 
-	if (err)
-		return err;
-	/* What did not fit last time has left it where no prefix is taken. */
-	ZSTD_CCtx_reset(ctx->zstd.c, ZSTD_reset_session_only);
 	if (ctx->choice.level == 1) {
 		ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_targetLength, 0);
 		ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_hashLog,
@@ -271,6 +283,76 @@ static long zstd_compress_ref(struct codec_ctx *ctx, const void *ref,
 		ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_hashLog,
 				       ZSTD_FAST_HASH_LOG);
 	return ZSTD_isError(r) ? 0 : (long)r;
+}
+
+/* Matches as the library takes them. NULL: too many, or no memory. */
+static const ZSTD_Sequence *zstd_sequences(struct codec_ctx *ctx,
+					   const void *ref, size_t ref_len,
+					   const void *data, size_t n,
+					   size_t *nr_ret)
+{
+	const struct match *m;
+	ZSTD_Sequence *seqs;
+	size_t i;
+
+	if (!ctx->zstd.finder)
+		ctx->zstd.finder = match_finder_new();
+	if (!ctx->zstd.finder)
+		return NULL;
+	*nr_ret = match_finder_run(ctx->zstd.finder, ref, ref_len, data, n,
+				   &m);
+	seqs = *nr_ret ? (void *)zstd_room(ctx, *nr_ret * sizeof(*seqs)) :
+			 NULL;
+	for (i = 0; seqs && i < *nr_ret; i++) {
+		seqs[i].offset = m[i].dist;
+		seqs[i].litLength = m[i].literals;
+		seqs[i].matchLength = m[i].len;
+		seqs[i].rep = 0;
+	}
+	return seqs;
+}
+
+/*
+ * The library sees no references here, and makes the window of the group's
+ * length; whoever keeps to it must reach all of them.
+ */
+static void zstd_widen_window(u8 *frame, size_t reach)
+{
+	u32 log = ZSTD_WINDOW_LOG_MIN;
+
+	while ((size_t)1 << log < reach)
+		log++;
+	if (frame[ZSTD_FRAME_WINDOW] >> 3 < log - ZSTD_WINDOW_LOG_MIN)
+		frame[ZSTD_FRAME_WINDOW] =
+			(u8)((log - ZSTD_WINDOW_LOG_MIN) << 3);
+}
+
+static long zstd_compress_ref(struct codec_ctx *ctx, const void *ref,
+			      size_t ref_len, const void *data, size_t n,
+			      u8 *out, size_t cap)
+{
+	const ZSTD_Sequence *seqs = NULL;
+	int err = zstd_begin(ctx);
+	size_t r, nr;
+
+	if (err)
+		return err;
+	/* What did not fit last time has left it where no prefix is taken. */
+	ZSTD_CCtx_reset(ctx->zstd.c, ZSTD_reset_session_only);
+	if (ctx->choice.level == 1)
+		seqs = zstd_sequences(ctx, ref, ref_len, data, n, &nr);
+	if (!seqs)
+		return zstd_search_ref(ctx, ref, ref_len, data, n, out, cap);
+	ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_targetLength, 0);
+	ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_hashLog, ZSTD_HASHLOG_MIN);
+	r = ZSTD_compressSequences(ctx->zstd.c, out, cap, seqs, nr, data, n);
+	ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_hashLog,
+			       ZSTD_FAST_HASH_LOG);
+	if (ZSTD_isError(r) || r < ZSTD_FRAME_MIN ||
+	    out[ZSTD_FRAME_DESCRIPTOR])
+		return 0;
+	zstd_widen_window(out, ref_len + n);
+	return (long)r;
 }
 
 static int zstd_finish(struct codec_ctx *ctx, const void *data, size_t n,

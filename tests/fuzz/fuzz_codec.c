@@ -6,6 +6,7 @@
  *	0	decode them, claiming the first length
  *	1	the same, against the first bytes, as many as the second length
  *	2	compress them, and decode that
+ *	3	the same, against the first bytes
  *
  * What is decoded twice is the same twice; LZJB agrees with a decoder that
  * takes a byte at a time.
@@ -85,13 +86,36 @@ static void round_trip(struct codec_ctx *ctx, const struct order *o)
 	mem_free(back);
 }
 
+static void round_trip_ref(struct codec_ctx *ctx, const struct order *o)
+{
+	size_t n = cursor_left(&o->rest), ref = min_u64(o->ref_len, n), len;
+	const u8 *in = o->rest.p;
+	u8 *out, *back, id;
+
+	n -= ref;
+	if (!n || !codec_has_ref(ctx))
+		return;
+	out = room(codec_bound(n));
+	back = room(n);
+	MUST(!codec_compress_ref(ctx, CODEC_GAIN_ANY, in, ref, in + ref, n,
+				 out, &len, &id, NULL));
+	if (id != CODEC_NONE) {
+		MUST(len < n);
+		MUST(!codec_decompress_ref(ctx, id, in, ref, out, len, back,
+					   n));
+		MUST(!memcmp(back, in + ref, n));
+	}
+	mem_free(out);
+	mem_free(back);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct order o = { .rest = cursor_over(data, len) };
 	struct codec_choice c = { 0 };
 	struct codec_ctx *ctx;
 
-	o.what = cursor_u8(&o.rest) % 3;
+	o.what = cursor_u8(&o.rest) % 4;
 	o.codec = cursor_u8(&o.rest);
 	o.level = cursor_u8(&o.rest);
 	o.raw_len = cursor_le16(&o.rest);
@@ -104,6 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	MUST(!codec_ctx_new(&c, &ctx, NULL));
 	if (o.what == 2)
 		round_trip(ctx, &o);
+	else if (o.what == 3)
+		round_trip_ref(ctx, &o);
 	else
 		decode(ctx, &o);
 	codec_ctx_free(ctx);
