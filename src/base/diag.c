@@ -85,6 +85,12 @@ int diag_said(struct akin_diag *d, int err)
 	return err ? diag_set(d, err, "%s", akin_strerror(err)) : 0;
 }
 
+int diag_pass(struct akin_diag *d, int err, const struct akin_diag *why)
+{
+	return err ? diag_set(d, err, "%s", why->text[0] ? why->text :
+			      akin_strerror(err)) : 0;
+}
+
 void diag_prefix(struct akin_diag *d, const char *fmt, ...)
 {
 	char old[sizeof(d->text)];

@@ -20,6 +20,8 @@ int diag_set_errno(struct akin_diag *d, int code, int err, const char *fmt, ...)
 /* For the outermost function: out of memory may have come without a word.
  * Returns @err; 0 changes nothing. */
 int diag_said(struct akin_diag *d, int err);
+/* Hand on @err with the message of @why, or its name if that has none. */
+int diag_pass(struct akin_diag *d, int err, const struct akin_diag *why);
 /* Put context in front of what is there; returns d->code (0 if @d is NULL). */
 void diag_prefix(struct akin_diag *d, const char *fmt, ...) __printf(2, 3);
 /* What the user can do now; the first hint wins. */

@@ -114,9 +114,11 @@ static void note_directories(struct repair_groups *g, u64 end)
 {
 	size_t to = (size_t)(end - g->win_off);
 	size_t at = (size_t)(g->at - g->win_off);
+	/* One that begins in front of @end may run over it. */
+	size_t len = (size_t)min_u64(g->win_len, to + OVERLAP);
 
 	for (;; at++) {
-		at = directory_seek(g->window, g->win_len, at);
+		at = directory_seek(g->window, len, at);
 		if (at >= to)
 			return;
 		if (g->nr_dirs && g->dirs[0] == g->win_off + at)

@@ -74,7 +74,7 @@ static int fetch(struct heal *w, const struct dir_entry *e,
 		err = groupcache_get(w->depot->groups, w->dec, hit->container,
 				     spot.group, &g, &why);
 	if (err && !verify_is_damage(err))
-		return diag_set(w->diag, err, "%s", why.text);
+		return diag_pass(w->diag, err, &why);
 	if (err)
 		return 0;
 	if (spot.len == e->len && spot.raw_off <= g->raw_len &&
@@ -126,7 +126,7 @@ static int judge(struct heal *w, u32 index)
 	err = groupcache_test(w->depot->groups, w->dec, w->reader, index, &test,
 			      &why);
 	if (err && !verify_is_damage(err))
-		return diag_set(w->diag, err, "%s", why.text);
+		return diag_pass(w->diag, err, &why);
 	if (!err) {
 		w->fates[index] = FATE_LIFT;
 		w->h->groups_sound++;
@@ -377,6 +377,5 @@ int repair_heal(struct depot *depot, struct decoder *dec, struct repair_heal *h,
 	mem_free(w->packed);
 	buf_release(&w->raw);
 	mem_free(w);
-	return err ? diag_set(diag, err, "%s", why.code ? why.text :
-			      akin_strerror(err)) : 0;
+	return diag_pass(diag, err, &why);
 }

@@ -136,7 +136,7 @@ static int walk(struct repair_judge *j, struct tree_walk *tw,
 		pop(j);
 	}
 	if (more < 0 && !verify_is_damage(more))
-		return diag_set(diag, more, "%s", why.text);
+		return diag_pass(diag, more, &why);
 	return more < 0 ? 0 : good;
 }
 
@@ -155,7 +155,7 @@ int repair_judge(struct repair_judge *j, const struct snapshot *s,
 	good = tree_walk_open(j->depot, j->dec, &s->root, &s->root_hint, "",
 			      &tw, &why);
 	if (good && !verify_is_damage(good))
-		return diag_set(diag, good, "%s", why.text);
+		return diag_pass(diag, good, &why);
 	if (!good) {
 		good = walk(j, tw, stopped, ctx, &any, diag);
 		tree_walk_close(tw);

@@ -21,7 +21,7 @@ static int there(struct disk *d, const char *name, struct akin_diag *diag)
 
 	if (!err)
 		return 1;
-	return err == -AKIN_E_absent ? 0 : diag_set(diag, err, "%s", why.text);
+	return err == -AKIN_E_absent ? 0 : diag_pass(diag, err, &why);
 }
 
 static int free_name(struct disk *d, const char *base, char *out, size_t size,

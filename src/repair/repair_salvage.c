@@ -197,7 +197,7 @@ static int decode(struct salvage *w, const struct container_group *g)
 		err = codec_decompress(w->dec->codec, h->codec_id, g->payload,
 				       h->stored_len, w->raw.data, h->raw_len);
 	if (err == -AKIN_E_nomem)
-		return diag_set(w->diag, err, "%s", why.text);
+		return diag_pass(w->diag, err, &why);
 	return !err;
 }
 
@@ -298,7 +298,7 @@ int repair_salvage(struct depot *depot, struct decoder *dec,
 	s->groups = s->chunks = 0;
 	err = disk_open(depot->data, s->name, 0, &w.file, &why);
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	err = read_header(&w);
 	if (!err)
 		err = look(&w);

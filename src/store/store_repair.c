@@ -281,9 +281,16 @@ static int look_at_catalog(struct store_repair *r, char *why, size_t size,
 	}
 	if (!err)
 		return 0;
-	if (akin_error_class(err) == AKIN_CLASS_UNSUPPORTED ||
-	    !verify_is_damage(err))
-		return diag_set(diag, err, "%s", d.text);
+	/* A disk that fails today may work tomorrow. */
+	if (akin_error_class(err) != AKIN_CLASS_CORRUPT &&
+	    err != -AKIN_E_absent) {
+		diag_pass(diag, err, &d);
+		if (akin_error_class(err) == AKIN_CLASS_IO)
+			diag_hint(diag, "If the disk will never read it again, "
+				  "move the file 'catalog' out of the metadata "
+				  "directory: then it is made anew.");
+		return err;
+	}
 	snprintf(why, size, "%s", err == -AKIN_E_absent ?
 		 "the catalog is missing" : d.text);
 	return 1;
@@ -355,13 +362,13 @@ int store_repair_on(struct disk *meta, struct disk *data,
 	if (!r.p) {
 		disk_free(meta);
 		disk_free(data);
-		return err;
+		return diag_said(diag, err);
 	}
 	r.p->meta = meta;
 	r.p->data = data;
 	if (err) {
 		akin_pool_close(r.p);
-		return err;
+		return diag_said(diag, err);
 	}
 	meta->label = "metadata";
 	data->label = "data";
@@ -403,7 +410,7 @@ static int open_disks(struct store_repair *r,
 		return -AKIN_E_pool_missing;
 	}
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	r->p->data->label = "data";
 	memset(&why, 0, sizeof(why));
 	err = disk_files_new(meta_path, writable, &r->p->meta, &why);
@@ -413,7 +420,7 @@ static int open_disks(struct store_repair *r,
 		return 0;
 	}
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	r->p->meta->label = "metadata";
 	return 0;
 }

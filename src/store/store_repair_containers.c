@@ -114,7 +114,7 @@ static int one_container(void *ctx, const struct catalog_container *row)
 		return 0;
 	}
 	if (!verify_is_damage(err))
-		return diag_set(l->diag, err, "%s", why.text);
+		return diag_pass(l->diag, err, &why);
 	return look_at(l, row);
 }
 
@@ -127,8 +127,7 @@ int store_repair_look_containers(struct store_repair *r,
 	int err;
 
 	err = catalog_each_container(r->p->catalog, one_container, &l, &why);
-	return err ? diag_set(diag, err, "%s", why.code ? why.text :
-			      akin_strerror(err)) : 0;
+	return diag_pass(diag, err, &why);
 }
 
 /* Nobody is there who could have added a root that this would hurt: the new

@@ -108,7 +108,7 @@ static int one_container(struct store_repair *r, u64 number, bool look,
 	if (!err && !look && h.nr_lift)
 		err = store_repair_look_again(r, &why);
 	mem_free(h.lift);
-	return err ? diag_set(diag, err, "%s", why.text) : 0;
+	return diag_pass(diag, err, &why);
 }
 
 int store_repair_heal(struct store_repair *r, bool look, struct akin_diag *diag)

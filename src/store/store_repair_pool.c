@@ -192,7 +192,7 @@ int store_repair_pool(struct store_repair *r, struct akin_diag *diag)
 
 	damaged = check(r, r->opt->read_data, true, &why);
 	if (damaged < 0)
-		return diag_set(diag, damaged, "%s", why.text);
+		return diag_pass(diag, damaged, &why);
 	err = look(r, &plan, diag);
 	if (!err && r->nr_steps && !r->opt->dry_run) {
 		err = store_repair_confirm(r, diag);
@@ -201,7 +201,7 @@ int store_repair_pool(struct store_repair *r, struct akin_diag *diag)
 		if (!err)
 			damaged = check(r, false, false, &why);
 		if (!err && damaged < 0)
-			err = diag_set(diag, damaged, "%s", why.text);
+			err = diag_pass(diag, damaged, &why);
 	}
 	mem_free(plan.broken.rows);
 	if (err)

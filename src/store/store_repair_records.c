@@ -28,7 +28,7 @@ static int read_file(struct pass *p, const char *name, u8 **data, size_t *len)
 	err = disk_read_file(p->r->p->data, name, SNAPSHOT_RECORD_MAX, data,
 			     len, &why);
 	if (err && !verify_is_damage(err))
-		ignore_result(diag_set(p->diag, err, "%s", why.text));
+		ignore_result(diag_pass(p->diag, err, &why));
 	return err;
 }
 
@@ -184,6 +184,5 @@ int store_repair_records(struct store_repair *r, bool apply, u64 *nr_ret,
 		err = catalog_each_status(c, CATALOG_FORGOTTEN, one_forgotten,
 					  &p, &why);
 	*nr_ret = p.nr;
-	return err ? diag_set(diag, err, "%s", why.code ? why.text :
-			      akin_strerror(err)) : 0;
+	return diag_pass(diag, err, &why);
 }

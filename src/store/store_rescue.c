@@ -185,7 +185,7 @@ static int is_found(struct rescue *s, u64 number, bool *out)
 	err = catalog_container(s->r->p->catalog, number, &row, &why);
 	*out = !err;
 	if (err && err != -AKIN_E_absent)
-		return diag_set(s->diag, err, "%s", why.text);
+		return diag_pass(s->diag, err, &why);
 	return 0;
 }
 
@@ -203,7 +203,7 @@ static int fill_row(struct rescue *s, struct container_reader *c,
 
 	err = container_check_header(c, &h, &why);
 	if (err && !verify_is_damage(err))
-		return diag_set(s->diag, err, "%s", why.text);
+		return diag_pass(s->diag, err, &why);
 	memset(out, 0, sizeof(*out));
 	out->number = d->container;
 	out->generation = d->generation;
@@ -286,7 +286,7 @@ static int choose(struct rescue *s, struct catalog_container *row)
 			continue;
 		}
 		if (err)
-			return diag_set(s->diag, err, "%s", why.text);
+			return diag_pass(s->diag, err, &why);
 		err = fill_row(s, c, &found, &whole);
 		if (!err && (whole || !best)) {
 			*row = found;
@@ -459,7 +459,7 @@ static int unlink_durably(struct disk *d, const char *name,
 	int err = disk_unlink(d, name, &why);
 
 	if (err && err != -AKIN_E_absent)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	return disk_sync_dir(d, ".", diag);
 }
 
@@ -631,6 +631,5 @@ int store_rescue(struct store_repair *r, const char *why,
 	carried_release(&s.carried);
 	mem_free(s.rows);
 	mem_free(s.broken);
-	return err ? diag_set(diag, err, "%s", d.code ? d.text :
-			      akin_strerror(err)) : 0;
+	return diag_pass(diag, err, &d);
 }

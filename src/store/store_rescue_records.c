@@ -76,8 +76,7 @@ int store_records_list(struct disk *data, struct store_records *out,
 	if (err == -AKIN_E_absent)
 		return 0;	/* a folder that is gone holds nothing */
 	if (err)
-		return diag_set(diag, err, "%s", why.code ? why.text :
-				akin_strerror(err));
+		return diag_pass(diag, err, &why);
 	if (out->nr)
 		qsort(out->numbers, out->nr, sizeof(*out->numbers),
 		      compare_u64);
@@ -183,7 +182,7 @@ static int read_found(struct store_repair *r, u64 number, struct found *f,
 		f->err = read_record(r, f, name);
 	}
 	if (f->err && !verify_is_damage(f->err))
-		return diag_set(diag, f->err, "%s", f->why.text);
+		return diag_pass(diag, f->err, &f->why);
 	f->label_err = read_label(r, f);
 	f->has_label = !f->label_err;
 	if (f->label_err && !verify_is_damage(f->label_err))
