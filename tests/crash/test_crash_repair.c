@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "akin/repair.h"
+#include "container/container_reader.h"
 #include "simpool.h"
 #include "store/store_repair.h"
 #include "testlib.h"
@@ -18,6 +19,7 @@
 
 struct setup {
 	struct simpool base;	/* without its metadata disk */
+	struct simpool holes;	/* with damaged containers */
 	u8 *data[VERSIONS];
 	char name[VERSIONS][8];
 };
@@ -48,6 +50,94 @@ static void lose_metadata(struct simpool *sp)
 	simdisk_join(sp->meta, sp->data);
 }
 
+/* The @nth largest container. */
+static struct sim_name nth_container(struct simpool *sp, u32 nth, char *path,
+				     size_t size)
+{
+	struct sim_name *names, best = { 0 };
+	u64 below = UINT64_MAX;
+	size_t nr, i;
+	u32 k;
+
+	names = simdisk_names(sp->data, &nr);
+	for (k = 0; k <= nth; k++) {
+		best.size_bytes = 0;
+		for (i = 0; i < nr; i++)
+			if (!names[i].is_dir &&
+			    !strncmp(names[i].path, "containers/", 11) &&
+			    names[i].size_bytes > best.size_bytes &&
+			    names[i].size_bytes < below)
+				best = names[i];
+		below = best.size_bytes;
+	}
+	assert_true(best.size_bytes > 4096);
+	snprintf(path, size, "%s", best.path);
+	simdisk_names_free(names, nr);
+	best.path = path;
+	return best;
+}
+
+/* @n zeros, as a disk leaves them. */
+static void zeros(struct simpool *sp, const struct sim_name *f, u64 off,
+		  size_t n)
+{
+	u8 *none = calloc(1, n);
+
+	simdisk_poke(sp->data, f->path, off, none, n);
+	free(none);
+}
+
+/* Where its directory begins. */
+static u64 directory_of(struct simpool *sp, const struct sim_name *f)
+{
+	struct disk *data = simdisk_attach(sp->data, false);
+	struct akin_diag d = { 0 };
+	struct container_reader *r;
+	struct akin_pool *p;
+	u32 generation;
+	u64 number, off;
+
+	must(simpool_open(sp, true, &p, &d), &d);
+	assert_true(format_parse_container(strrchr(f->path, '/') + 1, &number,
+					   &generation));
+	must(container_open(data, &p->super.pool, number, generation, &r, &d),
+	     &d);
+	off = container_reader_footer(r)->dir_off;
+	container_close(r);
+	akin_pool_close(p);
+	disk_free(data);
+	return off;
+}
+
+/*
+ * A hole in the first container, known, of whose chunks there are copies; and
+ * another container, of metadata, without footer and directory.
+ */
+static void make_holes(struct setup *s)
+{
+	struct akin_check_options opt = { .read_data = true };
+	struct akin_check_result r;
+	struct akin_diag d = { 0 };
+	struct sim_name hole, tail;
+	char path[2][128];
+	struct akin_pool *p;
+	u64 dir;
+
+	hole = nth_container(&s->holes, 0, path[0], sizeof(path[0]));
+	tail = nth_container(&s->holes, 3, path[1], sizeof(path[1]));
+	zeros(&s->holes, &hole, hole.size_bytes / 3, 2000);
+	must(simpool_open(&s->holes, false, &p, &d), &d);
+	assert_int_equal(akin_error_class(akin_check(p, &opt, &r, &d)),
+			 AKIN_CLASS_CORRUPT);
+	assert_true(r.chunks_damaged > 0);
+	akin_pool_close(p);
+	memset(&d, 0, sizeof(d));
+	must(simpool_put(&s->holes, "again", s->data[0], BYTES, &d), &d);
+	assert_true(s->holes.result.chunks_new > 0);
+	dir = directory_of(&s->holes, &tail) + 12;
+	zeros(&s->holes, &tail, dir, tail.size_bytes - dir);
+}
+
 static int setup(void **state)
 {
 	struct setup *s = calloc(1, sizeof(*s));
@@ -63,7 +153,9 @@ static int setup(void **state)
 		must(simpool_put(&sp, s->name[i], s->data[i], BYTES, &d), &d);
 	}
 	s->base = simpool_reboot(&sp, 1, SIM_KEEP);
+	s->holes = simpool_reboot(&sp, 1, SIM_KEEP);
 	lose_metadata(&s->base);
+	make_holes(s);
 	simpool_free(&sp);
 	*state = s;
 	return 0;
@@ -75,6 +167,7 @@ static int teardown(void **state)
 	int i;
 
 	simpool_free(&s->base);
+	simpool_free(&s->holes);
 	for (i = 0; i < VERSIONS; i++)
 		free(s->data[i]);
 	free(s);
@@ -108,7 +201,7 @@ static void expect_all(struct setup *s, struct simpool *sp, const char *where)
 			fail_msg("%s: '%s': %d %s", where, s->name[i], err,
 				 d.text);
 	}
-	assert_int_equal(simpool_nr_snapshots(sp, &d), VERSIONS);
+	assert_in_range(simpool_nr_snapshots(sp, &d), VERSIONS, VERSIONS + 1);
 	err = simpool_open(sp, false, &p, &d);
 	if (err)
 		fail_msg("%s: %s", where, d.text);
@@ -156,9 +249,28 @@ static void test_whole(void **state)
 	simpool_free(&sp);
 }
 
-static void test_crash_at_every_operation(void **state)
+static void test_holes(void **state)
 {
 	struct setup *s = *state;
+	struct akin_repair_result r;
+	struct akin_diag d = { 0 };
+	struct simpool sp;
+
+	sp = simpool_clone(&s->holes);
+	must(repair(&sp, &r, &d), &d);
+	assert_false(r.rebuilt);
+	assert_int_equal(r.quarantined, 1);
+	assert_true(r.chunks_salvaged > 0);
+	assert_true(r.chunks_healed > 0);
+	assert_int_equal(r.check.findings, 0);
+	expect_all(s, &sp, "repaired");
+	simpool_free(&sp);
+}
+
+/* @make: what is to be repaired, in a machine of its own. */
+static void crash_everywhere(struct setup *s,
+			     struct simpool (*make)(const struct setup *s))
+{
 	struct simpool sp, after;
 	char what[128], where[192];
 	struct akin_repair_result r;
@@ -166,15 +278,15 @@ static void test_crash_at_every_operation(void **state)
 	struct akin_diag d;
 	int mode, err;
 
-	sp = lost(s);
+	sp = make(s);
 	total = simdisk_nr_ops(sp.meta);
 	must(repair(&sp, &r, &d), &d);
 	total = simdisk_nr_ops(sp.meta) - total;
 	simpool_free(&sp);
 	assert_in_range(total, 50, 5000);
-	step = getenv("AKIN_TEST_SLOW") ? 1 : 1 + total / 25;
+	step = getenv("AKIN_TEST_SLOW") ? 1 : 1 + total / 20;
 	for (n = 1; n <= total + 1; n += n < total ? step : 1) {
-		sp = lost(s);
+		sp = make(s);
 		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
 		err = repair(&sp, &r, &d);
 		/* The ends of sessions are not worth an error. */
@@ -192,11 +304,28 @@ static void test_crash_at_every_operation(void **state)
 	}
 }
 
+static void test_crash_without_metadata(void **state)
+{
+	crash_everywhere(*state, lost);
+}
+
+static struct simpool with_holes(const struct setup *s)
+{
+	return simpool_clone(&s->holes);
+}
+
+static void test_crash_with_holes(void **state)
+{
+	crash_everywhere(*state, with_holes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_crash_at_every_operation),
+		cmocka_unit_test(test_holes),
+		cmocka_unit_test(test_crash_without_metadata),
+		cmocka_unit_test(test_crash_with_holes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -61,6 +61,9 @@ for offset in 20 5000 $((size / 3)) $((size / 2)); do
 	# A page that nobody uses is no damage.
 	[ "$(summary rebuilt)" = false ] ||
 		[ -e "$pool/meta/quarantine/catalog" ] || fail "not put aside"
+	if [ "$(summary policy_lost)" != true ]; then
+		akin policy | grep -q 2 || fail "the policy was readable and is gone"
+	fi
 	akin snapshots --json | jq -S 'select(.type == "snapshot")' |
 		diff "$tmp/before" -
 	expect 0 akin check --read-data
