@@ -25,6 +25,24 @@ static u64 word_at(u64 seed, u64 i)
 	return ((z ^ z >> 31) & 0x0f0f0f0f0f0f0f0full) + 0x6161616161616161ull;
 }
 
+/* What versions differ in: a word in so many. */
+#define VERSION_WORDS (32 * KiB / 8)
+
+static void change_words(const struct streamload *l, u64 seed, u64 off, u8 *to,
+			 size_t n)
+{
+	u64 i = (off / 8 + VERSION_WORDS - 1) / VERSION_WORDS * VERSION_WORDS;
+	u64 word, from, end;
+
+	for (; i * 8 < off + n; i += VERSION_WORDS) {
+		word = word_at(seed ^ l->version, i);
+		from = max_u64(i * 8, off);
+		end = min_u64(i * 8 + 8, off + n);
+		memcpy(to + (from - off), (u8 *)&word + (from - i * 8),
+		       end - from);
+	}
+}
+
 /* Within one segment. */
 static void fill_words(u64 seed, u64 off, u8 *to, size_t n)
 {
@@ -56,6 +74,8 @@ void streamload_fill(const struct streamload *l, u32 stream, u64 off, u8 *to,
 		seed = l->seed * 0xd1342543de82ef95ull +
 		       (off / SEGMENT_BYTES % 2 ? SHARED_SEED : stream + 1);
 		fill_words(seed << 20, off, to, k);
+		if (l->version)
+			change_words(l, seed << 20, off, to, k);
 	}
 }
 
@@ -144,7 +164,7 @@ static int run_feeds(struct feed *feeds, u32 nr, struct akin_diag *diag)
 	return err;
 }
 
-static int begin(struct akin_pool *p, struct session **out,
+static int begin(struct akin_pool *p, u8 delta_depth, struct session **out,
 		 struct akin_diag *diag)
 {
 	struct session_options opt = { .lock = store_lock_session,
@@ -155,6 +175,7 @@ static int begin(struct akin_pool *p, struct session **out,
 	snprintf(opt.info.command, sizeof(opt.info.command), "load");
 	opt.info.pid = (u32)getpid();
 	opt.memory_bytes = store_take_stream_memory(p, false);
+	opt.delta_depth = delta_depth;
 	err = session_begin(&p->depot, p->catalog, &opt, out, diag);
 	if (!err)
 		p->reserve_session = session_number(*out);
@@ -176,6 +197,7 @@ static void sum_up(const struct feed *feeds, u32 nr, struct session *s,
 	session_get_stats(s, &st);
 	out->stored = st.stored_data + st.stored_meta;
 	out->nr_containers = st.nr_containers;
+	out->ref_groups = st.ref_groups;
 }
 
 struct compare {
@@ -254,7 +276,7 @@ int streamload_run(const struct streamload *l, struct akin_pool *p,
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	err = feeds ? begin(p, &s, diag) : -AKIN_E_nomem;
+	err = feeds ? begin(p, l->delta_depth, &s, diag) : -AKIN_E_nomem;
 	for (i = 0; !err && i < l->nr_streams; i++) {
 		feeds[i].load = l;
 		feeds[i].session = s;

@@ -18,6 +18,8 @@ struct streamload {
 	u64 bytes;		/* of each stream */
 	bool zeros;		/* nothing but zeros: the longest chunks */
 	bool threaded;		/* a thread more for each stream */
+	u32 version;		/* of each stream: 1 in 4 chunks is another */
+	u8 delta_depth;		/* 0: no references */
 };
 
 struct streamload_stats {
@@ -25,6 +27,7 @@ struct streamload_stats {
 	u64 bytes, bytes_new, chunks, chunks_new;
 	u64 stored;		/* bytes of containers */
 	u64 nr_containers;
+	u64 ref_groups;		/* stored against references */
 };
 
 /* Bytes [off, off + n) of @stream. */

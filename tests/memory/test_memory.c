@@ -82,6 +82,24 @@ static void child_zeros(const char *dir, u64 n)
 	many_streams(dir, n, true, false);
 }
 
+/* Versions of all streams, compressed against those before, in chains as long
+ * as they get: prefixes, and groups that are decoded for them. */
+static void child_versions(const char *dir, u64 n)
+{
+	struct streamload load = { .seed = 4, .nr_streams = 64, .bytes = n,
+				   .delta_depth = AKIN_DELTA_DEPTH_MAX };
+	struct akin_pool *p = open_pool(dir);
+	struct akin_diag diag = { 0 };
+	struct streamload_stats st;
+
+	for (load.version = 0; load.version < 5; load.version++) {
+		if (streamload_run(&load, p, load.version == 4, &st, &diag))
+			give_up("versions", &diag);
+	}
+	akin_pool_close(p);
+	child_say("referring", (double)st.ref_groups);
+}
+
 struct source {
 	struct streamload load;
 	u64 off, wrong;
@@ -167,7 +185,7 @@ static const struct {
 	void (*run)(const char *dir, u64 n);
 } children[] = {
 	{ "streams", child_streams }, { "threaded", child_threaded },
-	{ "zeros", child_zeros }, { "stream", child_stream },
+	{ "versions", child_versions }, { "zeros", child_zeros }, { "stream", child_stream },
 	{ "backup", child_backup }, { "restore", child_restore },
 };
 
@@ -275,6 +293,18 @@ static void test_many_threaded_streams(void **state)
 	expect_within(s, "threaded", size_of_case(2 << 20));
 }
 
+static void test_many_versions(void **state)
+{
+	struct setup *s = *state;
+	u64 n = size_of_case(2 << 20);
+
+	make_pool(s, 0);
+	expect_within(s, "versions", n);
+	/* A quarter of 128 MiB is new, in groups of 128 KiB. */
+	assert_true(child_value(&s->child, "referring") >
+		    (double)(64 * n / 4 / (256 << 10)));
+}
+
 /* Chunks of the largest size: what is carried from batch to batch is, too. */
 static void test_many_streams_of_zeros(void **state)
 {
@@ -342,6 +372,8 @@ int main(int argc, char **argv)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_many_threaded_streams,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_versions, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_many_streams_of_zeros,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_large_index, setup,
