@@ -95,6 +95,14 @@ struct akin_open_options {
 	size_t memory_bytes;	/* for the whole process; 0: 128 MiB */
 	unsigned nr_threads;	/* 0: one per processor */
 	bool read_only;		/* no write to the pool, not even a lock file */
+	/*
+	 * Try it out: everything that is done on this handle works as ever, on
+	 * a copy that is gone when it is closed. The pool is opened for reading
+	 * only. The catalog's copy, and some of what is written, lie in memory
+	 * besides memory_bytes; the rest in a file without a name in TMPDIR
+	 * (default /var/tmp). What others do meanwhile is not seen.
+	 */
+	bool rehearse;
 };
 
 AKIN_API int akin_pool_open(const struct akin_open_options *opt,

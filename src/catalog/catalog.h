@@ -36,6 +36,9 @@ struct catalog_reviver;		/* catalog_gc.h */
 
 struct catalog_options {
 	bool read_only;		/* never writes; see catalog_open */
+	/* All changes go to a copy in memory, made when it is opened, and are
+	 * gone when it is closed. Only read locks are taken, and only then. */
+	bool private_copy;
 	u32 busy_ms;		/* 0: a default of 60 s */
 	u32 cache_bytes;	/* page cache; 0: a default of 1 MiB */
 };

@@ -132,6 +132,7 @@ int catalog_new(struct disk *meta, const struct pool_id *pool,
 	c->disk = meta;
 	c->pool = *pool;
 	c->read_only = opt && opt->read_only;
+	c->private_copy = opt && opt->private_copy;
 	c->busy_ms = opt && opt->busy_ms ? opt->busy_ms : BUSY_DEFAULT_MS;
 	c->cache_bytes = opt && opt->cache_bytes ? opt->cache_bytes :
 			 CACHE_DEFAULT_BYTES;
@@ -139,7 +140,8 @@ int catalog_new(struct disk *meta, const struct pool_id *pool,
 		mem_free(c);
 		return diag_set(diag, -AKIN_E_nomem, "catalog: no mutex");
 	}
-	err = catalog_vfs_new(meta, c->read_only, &c->vfs, diag);
+	err = catalog_vfs_new(meta, c->read_only || c->private_copy, &c->vfs,
+			      diag);
 	if (err) {
 		catalog_free(c);
 		return err;
@@ -272,14 +274,34 @@ static bool needs_copy(struct catalog *c)
 	       sqlite3_extended_errcode(c->db) == SQLITE_READONLY_ROLLBACK;
 }
 
+/* *again_ret stays as it is, or becomes false after an error. */
+static int take_copy(struct catalog *c, bool *again_ret,
+		     struct akin_diag *diag)
+{
+	bool done;
+	int err;
+
+	err = catalog_vfs_copy(c->vfs, c->private_copy, &done, diag);
+	if (err == -AKIN_E_busy) {
+		diag_clear(diag);
+		(void)sqlite3_sleep(NAP_MAX_MS);
+		err = 0;
+	}
+	if (err)
+		*again_ret = false;
+	return err;
+}
+
 /* One way or the other, from files or copy. *again_ret: the other way now. */
 static int attach_once(struct catalog *c, bool *again_ret,
 		       struct akin_diag *diag)
 {
-	bool writable = !c->read_only || catalog_vfs_copied(c->vfs), hot;
+	bool writable = !c->read_only || catalog_vfs_copied(c->vfs);
 	int err;
 
-	*again_ret = false;
+	*again_ret = c->private_copy && !catalog_vfs_copied(c->vfs);
+	if (*again_ret)
+		return take_copy(c, again_ret, diag);
 	err = catalog_connect(c, FILE_CATALOG, writable ?
 			      SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY,
 			      diag);
@@ -292,15 +314,7 @@ static int attach_once(struct catalog *c, bool *again_ret,
 	if (!*again_ret)
 		return err;
 	diag_clear(diag);
-	err = catalog_vfs_copy(c->vfs, &hot, diag);
-	if (err == -AKIN_E_busy) {
-		diag_clear(diag);
-		(void)sqlite3_sleep(NAP_MAX_MS);
-		err = 0;
-	}
-	if (err)
-		*again_ret = false;
-	return err;
+	return take_copy(c, again_ret, diag);
 }
 
 int catalog_attach(struct catalog *c, struct akin_diag *diag)
@@ -328,13 +342,14 @@ int catalog_attach(struct catalog *c, struct akin_diag *diag)
 static int ready(struct catalog *c, struct akin_diag *diag)
 {
 	catalog_vfs_clear(c->vfs);
-	if (c->db && catalog_vfs_copied(c->vfs) &&
+	if (c->db && !c->private_copy && catalog_vfs_copied(c->vfs) &&
 	    catalog_vfs_copy_stale(c->vfs))
 		c->reopen = true;
 	if (c->db && !c->reopen)
 		return 0;
 	catalog_disconnect(c);
-	catalog_vfs_drop_copy(c->vfs);
+	if (!c->private_copy)
+		catalog_vfs_drop_copy(c->vfs);
 	return catalog_attach(c, diag);
 }
 

@@ -258,7 +258,7 @@ struct catalog {
 				 * walks, held in those of transactions */
 	struct disk *disk;
 	struct pool_id pool;
-	bool read_only;
+	bool read_only, private_copy;
 	u32 busy_ms, cache_bytes;
 	struct catalog_vfs *vfs;
 	sqlite3 *db;

@@ -273,9 +273,9 @@ static int copy_file(struct file *f, struct vfs_image *out,
 	return file_pread(f, out->data, out->len, 0, diag);
 }
 
-/* The catalog is locked for reading by @db; nobody can recover it now. */
-static int copy_locked(struct catalog_vfs *v, struct vfs_file *db,
-		       bool *hot_ret, struct akin_diag *diag)
+/* @v->journal is that of a dead writer, or empty. */
+static int copy_journal(struct catalog_vfs *v, struct vfs_file *db,
+			struct akin_diag *diag)
 {
 	struct file *journal;
 	bool writing;
@@ -293,22 +293,35 @@ static int copy_locked(struct catalog_vfs *v, struct vfs_file *db,
 	if (err)
 		return err;
 	if (v->journal.len < JOURNAL_SEALED_BYTES || v->journal.data[0] == 0)
-		return 0;
-	err = copy_file(db->file, &v->db, diag);
-	if (err)
-		return err;
-	memcpy(v->copied_head, v->journal.data, JOURNAL_SEALED_BYTES);
-	*hot_ret = true;
+		v->journal.len = 0;
 	return 0;
 }
 
-int catalog_vfs_copy(struct catalog_vfs *v, bool *hot_ret,
+/* The catalog is locked for reading by @db; nobody can recover it now. */
+static int copy_locked(struct catalog_vfs *v, struct vfs_file *db, bool always,
+		       bool *done_ret, struct akin_diag *diag)
+{
+	int err;
+
+	err = copy_journal(v, db, diag);
+	if (err || (!v->journal.len && !always))
+		return err;
+	err = copy_file(db->file, &v->db, diag);
+	if (err)
+		return err;
+	if (v->journal.len)
+		memcpy(v->copied_head, v->journal.data, JOURNAL_SEALED_BYTES);
+	*done_ret = true;
+	return 0;
+}
+
+int catalog_vfs_copy(struct catalog_vfs *v, bool always, bool *done_ret,
 		     struct akin_diag *diag)
 {
 	struct vfs_file db = { .vfs = v, .kind = VFS_MAIN };
 	int err, rc;
 
-	*hot_ret = false;
+	*done_ret = false;
 	catalog_vfs_drop_copy(v);
 	err = disk_open(v->disk, FILE_CATALOG, 0, &db.file, diag);
 	if (err)
@@ -320,9 +333,9 @@ int catalog_vfs_copy(struct catalog_vfs *v, bool *hot_ret,
 	else if (rc != SQLITE_OK)
 		err = diag_set(diag, v->diag.code, "%s", v->diag.text);
 	else
-		err = copy_locked(v, &db, hot_ret, diag);
+		err = copy_locked(v, &db, always, done_ret, diag);
 	(void)file_close(db.file, NULL);	/* only read; drops the lock */
-	v->copied = *hot_ret;
+	v->copied = *done_ret;
 	if (!v->copied)
 		catalog_vfs_drop_copy(v);
 	return err;

@@ -51,11 +51,11 @@ void catalog_vfs_clear(struct catalog_vfs *v);
 
 /*
  * Take the database and its hot journal into memory; connections opened from
- * now on work there. *hot_ret = false, and nothing changes, if the journal is
- * not (or no longer) hot. -AKIN_E_busy if somebody is changing the catalog.
- * No connection may be open.
+ * now on work there. Unless @always, *done_ret = false, and nothing changes, if
+ * the journal is not (or no longer) hot. -AKIN_E_busy if somebody is changing
+ * the catalog. No connection may be open.
  */
-int catalog_vfs_copy(struct catalog_vfs *v, bool *hot_ret,
+int catalog_vfs_copy(struct catalog_vfs *v, bool always, bool *done_ret,
 		     struct akin_diag *diag) __must_check;
 bool catalog_vfs_copied(const struct catalog_vfs *v);
 /* Has somebody recovered the real one since? Errors count as yes. */

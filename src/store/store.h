@@ -36,6 +36,8 @@ struct akin_pool {
 	struct store_budget budget;
 	unsigned nr_threads;
 	bool read_only;
+	bool rehearse;		/* all changes are to an overlay */
+	struct disk *scratch;	/* of the overlays; may be NULL */
 	struct catalog *catalog;
 	struct index *index;
 	struct depot depot;

@@ -189,7 +189,7 @@ static void tidy_index(struct reclaim *c)
 	struct catalog_totals t;
 	u64 entries = 0;
 
-	if (catalog_totals(p->catalog, &t, NULL) ||
+	if (p->rehearse || catalog_totals(p->catalog, &t, NULL) ||
 	    catalog_each_container(p->catalog, add_entries, &entries, NULL) ||
 	    t.run_entries < INDEX_STALE * entries + INDEX_SLACK)
 		return;

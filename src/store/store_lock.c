@@ -42,8 +42,8 @@ int store_lock_open(struct akin_pool *p, struct akin_diag *diag)
 
 	if (!p->locks)
 		err = disk_open(p->meta, FILE_LOCKS,
-				p->read_only ? 0 : DISK_WRITE, &p->locks,
-				&why);
+				p->read_only || p->rehearse ? 0 : DISK_WRITE,
+				&p->locks, &why);
 	if (err == -AKIN_E_absent && p->read_only) {
 		p->locks = NULL;
 		return 0;
@@ -55,7 +55,7 @@ int store_lock_open(struct akin_pool *p, struct akin_diag *diag)
 		return err;
 	err = file_lock(p->locks, DISK_LOCK_READ, p->txn, 1, &why);
 	/* On media that nobody can write, nothing will be deleted either. */
-	if (err && !p->read_only)
+	if (err && !p->read_only && !p->rehearse)
 		return diag_set(diag, err, "%s", why.text);
 	return look(p, diag);
 }
@@ -66,6 +66,10 @@ int store_lock_move(struct akin_pool *p, struct akin_diag *diag)
 	int err;
 
 	err = catalog_txn(p->catalog, &txn, diag);
+	/* What happens in a rehearsal has happened to nobody else: the pool's
+	 * files need the lock from before it. */
+	if (p->rehearse)
+		txn = old;
 	if (!err && txn != old)
 		err = file_lock(p->locks, DISK_LOCK_READ, txn, 1, diag);
 	if (err)
@@ -89,7 +93,7 @@ int store_locked_below(struct akin_pool *p, u64 txn, u64 *txn_ret,
 	int err = 0;
 
 	*txn_ret = 0;
-	if (txn)
+	if (txn && !p->rehearse)
 		err = file_lock_test(p->locks, DISK_LOCK_WRITE, 0, txn, &off,
 				     &len, diag);
 	/* Byte 0 is locked by who came before anything was committed, and
@@ -103,6 +107,8 @@ int store_lock_gc(struct akin_pool *p, bool take, struct akin_diag *diag)
 {
 	int err;
 
+	if (p->rehearse)
+		return 0;
 	err = file_lock(p->locks, take ? DISK_LOCK_WRITE : DISK_LOCK_NONE,
 			GC_BYTE, 1, NULL);
 	if (err == -AKIN_E_busy)
@@ -183,10 +189,11 @@ int store_lock_session(void *pool, u64 number, u64 txn,
 		       struct akin_diag *diag)
 {
 	struct akin_pool *p = pool;
-	int err;
+	int err = 0;
 
-	err = file_lock(p->locks, DISK_LOCK_WRITE, SESSION_BASE + number, 1,
-			diag);
+	if (!p->rehearse)
+		err = file_lock(p->locks, DISK_LOCK_WRITE,
+				SESSION_BASE + number, 1, diag);
 	if (!err)
 		p->locked_session = number;
 	return err;
@@ -195,8 +202,9 @@ int store_lock_session(void *pool, u64 number, u64 txn,
 void store_unlock_session(struct akin_pool *p, u64 number)
 {
 	/* Held until the file is closed, if this fails. */
-	ignore_result(file_lock(p->locks, DISK_LOCK_NONE,
-				SESSION_BASE + number, 1, NULL));
+	if (!p->rehearse)
+		ignore_result(file_lock(p->locks, DISK_LOCK_NONE,
+					SESSION_BASE + number, 1, NULL));
 	p->locked_session = 0;
 }
 
@@ -205,7 +213,7 @@ int store_session_ended(void *pool, u64 number)
 	struct akin_pool *p = pool;
 	u64 off, len;
 
-	if (!p->locks ||
+	if (!p->locks || (p->rehearse && number == p->locked_session) ||
 	    file_lock_test(p->locks, DISK_LOCK_WRITE, SESSION_BASE + number,
 			   1, &off, &len, NULL))
 		return 0;

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "os/disk_overlay.h"
 #include "store/store.h"
 #include "store/store_sound.h"
 
@@ -23,7 +25,8 @@ static int open_disk(const struct akin_open_options *opt, const char *name,
 		     dir ? "" : "/", dir ? "" : name) >= (int)sizeof(path))
 		return diag_set(diag, -AKIN_E_usage, "%s: path too long",
 				opt->path);
-	err = disk_files_new(path, !opt->read_only, out, &why);
+	err = disk_files_new(path, !opt->read_only && !opt->rehearse, out,
+			     &why);
 	if (!err) {
 		(*out)->label = label;
 		err = store_super_read(*out, super, &why);
@@ -74,6 +77,32 @@ static int match_disks(struct akin_pool *p, const struct akin_open_options *opt,
 				"%s: this version can only read this pool",
 				opt->path);
 	return 0;
+}
+
+/* In memory, of each of the two disks, before the scratch file takes over. */
+#define REHEARSAL_BYTES (16 * MiB)
+
+static int cover(struct akin_pool *p, struct disk **d, struct akin_diag *diag)
+{
+	struct disk *below = *d;
+
+	*d = NULL;
+	return disk_overlay_new(TAKE(below), p->scratch, REHEARSAL_BYTES, d,
+				diag);
+}
+
+/* From here on nothing reaches the pool's disks. */
+static int cover_disks(struct akin_pool *p, struct akin_diag *diag)
+{
+	const char *tmp = getenv("TMPDIR");
+	int err;
+
+	/* Without it there is less room, and who needs more is told. */
+	if (disk_files_new(tmp && *tmp ? tmp : "/var/tmp", true, &p->scratch,
+			   NULL))
+		p->scratch = NULL;
+	err = cover(p, &p->meta, diag);
+	return err ? err : cover(p, &p->data, diag);
 }
 
 struct run_list {
@@ -204,7 +233,8 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 
 int store_open_parts(struct akin_pool *p, struct akin_diag *diag)
 {
-	struct catalog_options copt = { .read_only = p->read_only };
+	struct catalog_options copt = { .read_only = p->read_only,
+					.private_copy = p->rehearse };
 	int err;
 
 	err = store_counters_open(p, diag);
@@ -227,6 +257,8 @@ static int open_parts(struct akin_pool *p, const struct akin_open_options *opt,
 {
 	int err = match_disks(p, opt, diag);
 
+	if (!err && p->rehearse)
+		err = cover_disks(p, diag);
 	return err ? err : store_open_parts(p, diag);
 }
 
@@ -243,6 +275,7 @@ int store_new(const struct akin_open_options *opt, struct akin_pool **out,
 	p->nr_threads = opt->nr_threads ? opt->nr_threads :
 					  (unsigned)(nr > 0 ? nr : 1);
 	p->read_only = opt->read_only;
+	p->rehearse = opt->rehearse;
 	p->path = mem_strdup(opt->path ? opt->path : "");
 	*out = p;
 	if (!p->path)
@@ -322,6 +355,8 @@ void akin_pool_close(struct akin_pool *p)
 		disk_free(p->meta);
 	if (p->data)
 		disk_free(p->data);
+	if (p->scratch)
+		disk_free(p->scratch);
 	counters_file_close(p->counters_file);
 	mem_free(p->path);
 	mem_free(p);
