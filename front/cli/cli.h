@@ -66,6 +66,8 @@ int cli_need_pool(struct cli *c);
 int cli_open(struct cli *c, bool read_only);
 /* The same as a session, into c->session, with the options of writing. */
 int cli_open_session(struct cli *c, bool read_only);
+/* The same, on a copy of its state: nothing reaches the pool. */
+int cli_open_rehearsal(struct cli *c);
 
 /* --verify's LEVEL; NULL is the default. */
 enum akin_verify cli_verify_level(const char *level);
@@ -96,6 +98,8 @@ void cli_name_release(struct cli_name *n);
 
 /* What akin gc does, on c->pool. */
 int cli_gc_opened(struct cli *c);
+/* The same on a rehearsal: says what would come free, and why no more. */
+int cli_gc_rehearsed(struct cli *c);
 
 /* The rules of --keep-...; tags are borrowed from c->args. */
 int cli_policy(struct cli *c, struct akin_policy *out);

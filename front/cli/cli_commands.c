@@ -172,7 +172,13 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"With SNAP just these. With rules, or without anything the rules that\n"
 	"'akin policy' has stored, every series is judged by itself: a series is\n"
 	"the snapshots of one host and one set of paths. What no rule keeps is\n"
-	"forgotten; --dry-run shows for each snapshot which rule keeps it.\n"
+	"forgotten.\n"
+	"\n"
+	"--dry-run shows for each snapshot which rule keeps it, and what 'akin gc'\n"
+	"would free then, to the byte if nobody else is at work: it forgets and\n"
+	"reclaims on a copy of the pool's state. That takes as long as reclaiming,\n"
+	"and room in TMPDIR (default /var/tmp) for containers that would be\n"
+	"written anew; nothing is written to the pool. With --quiet it only judges.\n"
 	"\n"
 	"A policy never takes the last snapshot of a series, and never one that is\n"
 	"protected. Hours, days and so on are those of the time zone in TZ;\n"
@@ -184,7 +190,7 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"Nothing is deleted yet: 'akin gc' returns the space, and until then 'akin\n"
 	"undelete' takes it all back. It works on a full disk.\n",
 	{ { "akin forget --keep-last 3 --keep-daily 7 --keep-monthly 12 --dry-run",
-	    "See what these rules would keep, and why." },
+	    "See what these rules would keep, and why, and what that frees." },
 	  { "akin forget --gc", "As the policy of the pool says, and return the "
 	    "space; for a timer." },
 	  { "akin forget --host db1 --tag hourly --keep-within 2d",

@@ -69,13 +69,14 @@ int cli_open_session(struct cli *c, bool read_only)
 	return err;
 }
 
-int cli_open(struct cli *c, bool read_only)
+static int open_pool(struct cli *c, bool read_only, bool rehearse)
 {
 	struct akin_open_options opt = {
 		.path = c->args.pool,
 		.memory_bytes = c->args.memory,
 		.nr_threads = c->args.threads,
 		.read_only = read_only,
+		.rehearse = rehearse,
 	};
 	int err = cli_need_pool(c);
 
@@ -88,6 +89,16 @@ int cli_open(struct cli *c, bool read_only)
 	if (c->args.verbose)
 		say_budget(c);
 	return 0;
+}
+
+int cli_open(struct cli *c, bool read_only)
+{
+	return open_pool(c, read_only, false);
+}
+
+int cli_open_rehearsal(struct cli *c)
+{
+	return open_pool(c, false, true);
 }
 
 /* Of one of the digits that the table of options allows; 0: none given. */

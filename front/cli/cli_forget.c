@@ -3,7 +3,8 @@
  * akin forget.
  *
  * With --dry-run or --verbose everything that was judged is shown, with what
- * keeps it; otherwise what is forgotten.
+ * keeps it; otherwise what is forgotten. A dry run is a real run on a copy of
+ * the pool's state, reclaiming included: so what it says is what would be.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -158,16 +159,11 @@ int cli_cmd_forget(struct cli *c)
 	if (c->args.operands.nr && opt.policy)
 		return cli_fail(&c->diag, -AKIN_E_usage, "forget: either "
 				"snapshots or rules, not both");
-	if (c->args.gc && c->args.dry_run)
-		return cli_fail(&c->diag, -AKIN_E_usage, "--gc and --dry-run: "
-				"there is nothing to return yet; 'akin gc "
-				"--dry-run' looks at what was forgotten");
 	opt.filter = &filter;
-	opt.dry_run = c->args.dry_run;
 	opt.judged = on_judged;
 	opt.unused_tag = on_unused_tag;
 	opt.ctx = &l;
-	err = cli_open(c, opt.dry_run);
+	err = c->args.dry_run ? cli_open_rehearsal(c) : cli_open(c, false);
 	if (!err && c->args.operands.nr)
 		err = name_operands(c, &opt, &numbers);
 	if (!err)
@@ -175,5 +171,8 @@ int cli_cmd_forget(struct cli *c)
 	if (!err)
 		print_summary(c, &r);
 	free(numbers);
-	return err || !c->args.gc ? err : cli_gc_opened(c);
+	if (err || (c->args.dry_run ? c->args.quiet && !c->args.json :
+				      !c->args.gc))
+		return err;
+	return c->args.dry_run ? cli_gc_rehearsed(c) : cli_gc_opened(c);
 }

@@ -18,13 +18,10 @@ static void on_progress(void *ctx, const struct akin_gc_progress *gp)
 	cli_term_progress(&p);
 }
 
-static void print_json(struct cli *c, const struct akin_gc_result *r)
+static void print_fields(struct cli *c, const struct akin_gc_result *r)
 {
 	struct cli_json *j = &c->json;
 
-	cli_json_begin(j, "summary");
-	cli_json_text(j, "command", "gc");
-	cli_json_bool(j, "dry_run", c->args.dry_run);
 	cli_json_uint(j, "snapshots", r->snapshots);
 	cli_json_uint(j, "containers", r->containers);
 	cli_json_uint(j, "bytes", r->bytes);
@@ -52,6 +49,14 @@ static void print_json(struct cli *c, const struct akin_gc_result *r)
 	if (r->holder[0])
 		cli_json_text(j, "holder", r->holder);
 	cli_json_end(j, stdout);
+}
+
+static void print_json(struct cli *c, const struct akin_gc_result *r)
+{
+	cli_json_begin(&c->json, "summary");
+	cli_json_text(&c->json, "command", "gc");
+	cli_json_bool(&c->json, "dry_run", c->args.dry_run);
+	print_fields(c, r);
 }
 
 static void print_freed(const struct akin_gc_result *r)
@@ -112,20 +117,69 @@ static void print_text(struct cli *c, const struct akin_gc_result *r)
 	print_kept(c, r);
 }
 
-int cli_gc_opened(struct cli *c)
+static int run(struct cli *c, bool dry_run, struct akin_gc_result *r)
 {
 	struct akin_gc_options opt = { 0 };
-	struct akin_gc_result r = { 0 };
 	int err;
 
-	opt.dry_run = c->args.dry_run;
+	opt.dry_run = dry_run;
 	opt.drop_interrupted = c->args.interrupted;
 	opt.threshold = c->args.threshold;
 	opt.limit_bytes = c->args.limit;
 	opt.progress = on_progress;
 	opt.ctx = c;
-	err = akin_gc(c->pool, &opt, &r, &c->diag);
+	err = akin_gc(c->pool, &opt, r, &c->diag);
 	cli_term_clear();
+	return err;
+}
+
+static void print_rehearsed(struct cli *c, struct akin_gc_result *r)
+{
+	char a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT], d[CLI_UNIT_TEXT];
+
+	printf("would be freed%s: %s\n", r->limited ? ", at least" : "",
+	       cli_size_text(r->freed_bytes, a));
+	if (r->dead_containers)
+		printf("  containers that nobody would need: %s in %llu\n",
+		       cli_size_text(r->dead_bytes, a),
+		       (unsigned long long)r->dead_containers);
+	if (r->copied_containers)
+		printf("  containers written anew without what is dead: %llu, "
+		       "%s instead of %s\n",
+		       (unsigned long long)r->copied_containers,
+		       cli_size_text(r->copied_bytes, b),
+		       cli_size_text(r->copied_from_bytes, d));
+	if (r->orphan_files)
+		printf("  left by sessions that died: %s in %llu files\n",
+		       cli_size_text(r->orphan_bytes, a),
+		       (unsigned long long)r->orphan_files);
+	r->limited = false;	/* has been said */
+	print_kept(c, r);
+}
+
+int cli_gc_rehearsed(struct cli *c)
+{
+	struct akin_gc_result r = { 0 };
+	int err;
+
+	err = run(c, false, &r);
+	if (err)
+		return err;
+	if (c->args.json) {
+		cli_json_begin(&c->json, "space");
+		print_fields(c, &r);
+	} else {
+		print_rehearsed(c, &r);
+	}
+	return 0;
+}
+
+int cli_gc_opened(struct cli *c)
+{
+	struct akin_gc_result r = { 0 };
+	int err;
+
+	err = run(c, c->args.dry_run, &r);
 	if (err)
 		return err;
 	if (c->args.json)
