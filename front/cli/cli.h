@@ -100,6 +100,8 @@ void cli_name_release(struct cli_name *n);
 int cli_gc_opened(struct cli *c);
 /* The same on a rehearsal: says what would come free, and why no more. */
 int cli_gc_rehearsed(struct cli *c);
+void cli_gc_print_rehearsed(struct cli *c, const struct akin_gc_result *r);
+void cli_gc_progress(void *ctx, const struct akin_gc_progress *p);
 
 /* The rules of --keep-...; tags are borrowed from c->args. */
 int cli_policy(struct cli *c, struct akin_policy *out);

@@ -382,11 +382,19 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"\n"
 	"With --restore-cost, what a restore of SNAP reads and decodes if it has\n"
 	"memory enough to do so once: groups with its chunks, and those that these\n"
-	"were compressed against.\n",
+	"were compressed against.\n"
+	"\n"
+	"With --space, what only each SNAP holds, so that nothing else would miss\n"
+	"it, and what 'akin gc' would free if all of those named were forgotten:\n"
+	"more than the sum if they share something that no other has, less where\n"
+	"too little of a container is dead, or others were compressed against it.\n"
+	"It is tried out, as 'akin forget --dry-run' does.\n",
 	{ { "akin stats", "How much is stored in how much." },
 	  { "akin stats latest", "What the last backup found and added." },
 	  { "akin stats --restore-cost latest",
 	    "What do references cost those who want it back?" },
+	  { "akin stats --space 1a2b3c4d 5e6f7a8b",
+	    "Is it worth forgetting these two?" },
 	  { "akin stats --by-codec", "How well does it compress, and what does?" },
 	  { "akin stats --json", "For a monitor." } },
 	0, CLI_ANY, CLI_COMPLETE_SNAPSHOT },

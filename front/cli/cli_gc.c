@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "cli_text.h"
 
-static void on_progress(void *ctx, const struct akin_gc_progress *gp)
+void cli_gc_progress(void *ctx, const struct akin_gc_progress *gp)
 {
 	struct akin_progress p = { 0 };
 
@@ -126,7 +126,7 @@ static int run(struct cli *c, bool dry_run, struct akin_gc_result *r)
 	opt.drop_interrupted = c->args.interrupted;
 	opt.threshold = c->args.threshold;
 	opt.limit_bytes = c->args.limit;
-	opt.progress = on_progress;
+	opt.progress = cli_gc_progress;
 	opt.ctx = c;
 	err = akin_gc(c->pool, &opt, r, &c->diag);
 	cli_term_clear();
@@ -157,6 +157,18 @@ static void print_rehearsed(struct cli *c, struct akin_gc_result *r)
 	print_kept(c, r);
 }
 
+void cli_gc_print_rehearsed(struct cli *c, const struct akin_gc_result *r)
+{
+	struct akin_gc_result copy = *r;
+
+	if (!c->args.json) {
+		print_rehearsed(c, &copy);
+		return;
+	}
+	cli_json_begin(&c->json, "space");
+	print_fields(c, r);
+}
+
 int cli_gc_rehearsed(struct cli *c)
 {
 	struct akin_gc_result r = { 0 };
@@ -165,12 +177,7 @@ int cli_gc_rehearsed(struct cli *c)
 	err = run(c, false, &r);
 	if (err)
 		return err;
-	if (c->args.json) {
-		cli_json_begin(&c->json, "space");
-		print_fields(c, &r);
-	} else {
-		print_rehearsed(c, &r);
-	}
+	cli_gc_print_rehearsed(c, &r);
 	return 0;
 }
 

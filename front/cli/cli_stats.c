@@ -2,6 +2,8 @@
 /*
  * akin stats.
  */
+#include <stdlib.h>
+
 #include "cli.h"
 #include "cli_factors.h"
 
@@ -266,6 +268,76 @@ static int snapshot_stats(struct cli *c, const char *word)
 	return err;
 }
 
+static void print_sole(struct cli *c, const struct cli_name *name,
+		       uint64_t bytes)
+{
+	char a[CLI_UNIT_TEXT];
+
+	if (c->args.json) {
+		cli_json_begin(&c->json, "sole");
+		cli_json_text(&c->json, "id", name->id);
+		cli_json_uint(&c->json, "bytes", bytes);
+		cli_json_end(&c->json, stdout);
+	} else {
+		printf("only in %.8s: %s\n", name->id,
+		       cli_size_text(bytes, a));
+	}
+}
+
+static int resolve_all(struct cli *c, struct cli_name *names,
+		       uint64_t *numbers, struct akin_sole_options *opt)
+{
+	const char *word;
+	uint32_t i, k;
+	int err;
+
+	for (i = 0; i < c->args.operands.nr; i++) {
+		word = c->args.operands.v[i];
+		err = cli_resolve(c, word, &names[opt->nr_snapshots]);
+		if (err)
+			return err;
+		for (k = 0; k < opt->nr_snapshots; k++)
+			if (names[k].snapshot ==
+			    names[opt->nr_snapshots].snapshot)
+				break;
+		if (k < opt->nr_snapshots) {	/* named twice */
+			cli_name_release(&names[opt->nr_snapshots]);
+			continue;
+		}
+		numbers[k] = names[k].snapshot;
+		opt->nr_snapshots++;
+	}
+	return 0;
+}
+
+/* The pool is one in rehearsal; no use for anything else afterwards. */
+static int space_stats(struct cli *c)
+{
+	uint32_t nr = c->args.operands.nr, i;
+	struct akin_sole_options opt = { .progress = cli_gc_progress };
+	struct cli_name *names = cli_alloc(nr * sizeof(*names));
+	uint64_t *numbers = cli_alloc(nr * sizeof(*numbers));
+	uint64_t *bytes = cli_alloc(nr * sizeof(*bytes));
+	struct akin_gc_result all;
+	int err;
+
+	opt.snapshots = numbers;
+	err = resolve_all(c, names, numbers, &opt);
+	if (!err)
+		err = akin_stats_sole(c->pool, &opt, bytes, &all, &c->diag);
+	cli_term_clear();
+	for (i = 0; !err && i < opt.nr_snapshots; i++)
+		print_sole(c, &names[i], bytes[i]);
+	if (!err)
+		cli_gc_print_rehearsed(c, &all);
+	for (i = 0; i < nr; i++)
+		cli_name_release(&names[i]);
+	free(bytes);
+	free(numbers);
+	free(names);
+	return err ? err : cli_output_error(c);
+}
+
 int cli_cmd_stats(struct cli *c)
 {
 	uint32_t i;
@@ -279,10 +351,13 @@ int cli_cmd_stats(struct cli *c)
 	if (c->args.restore_cost && !c->args.operands.nr)
 		return cli_fail(&c->diag, -AKIN_E_usage, "--restore-cost is "
 				"about snapshots; say which");
-	err = cli_open(c, true);
+	if (c->args.space && !c->args.operands.nr)
+		return cli_fail(&c->diag, -AKIN_E_usage, "--space is about "
+				"snapshots; say which");
+	err = c->args.space ? cli_open_rehearsal(c) : cli_open(c, true);
 	if (!err && !c->args.operands.nr)
 		return pool_stats(c);
 	for (i = 0; !err && i < c->args.operands.nr; i++)
 		err = snapshot_stats(c, c->args.operands.v[i]);
-	return err;
+	return err || !c->args.space ? err : space_stats(c);
 }

@@ -163,6 +163,9 @@ const struct cli_option cli_options[] = {
 	{ "restore-cost", 0, CLI_FLAG, NULL, B(STATS), AT(restore_cost),
 	  "also say how much a restore of SNAP reads and decodes; reads its "
 	  "metadata, and groups that were compressed against others" },
+	{ "space", 0, CLI_FLAG, NULL, B(STATS), AT(space),
+	  "also say what only SNAP holds, and what forgetting all that are named "
+	  "would free; takes as long as reclaiming" },
 
 	{ "compression", 0, CLI_FLAG, NULL, B(STATS), AT(show_compression),
 	  "also say what was given and what it takes: now, of the last seven "

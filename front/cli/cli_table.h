@@ -50,7 +50,7 @@ struct cli_args {
 	struct cli_list snapshots, paths, includes;
 	const char *target, *overwrite;
 	bool long_format, one_level, delete_extra, verify, by_codec;
-	bool restore_cost, histogram, show_compression;
+	bool restore_cost, space, histogram, show_compression;
 	struct cli_share read_data;
 	struct cli_budget budget;
 	/* gc */

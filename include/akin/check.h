@@ -6,6 +6,7 @@
 #define AKIN_CHECK_H
 
 #include "akin/backup.h"
+#include "akin/gc.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -183,6 +184,25 @@ struct akin_factors {
 AKIN_API int akin_stats_factors(struct akin_pool *p, uint64_t snapshot,
 				struct akin_factors *out,
 				struct akin_diag *diag);
+
+struct akin_sole_options {
+	const uint64_t *snapshots;	/* numbers, each once */
+	uint32_t nr_snapshots;
+	/* Of several reclaims, one after the other; may be NULL. */
+	void (*progress)(void *ctx, const struct akin_gc_progress *p);
+	void *ctx;
+};
+/*
+ * On a handle opened with rehearse, of which nothing else is expected then:
+ * bytes[i] is what only the i-th snapshot needs (what two need is nobody's
+ * alone), in *all what reclaiming frees once all of them are forgotten, on top
+ * of what it would have freed before. One marking for each snapshot and two
+ * reclaims.
+ */
+AKIN_API int akin_stats_sole(struct akin_pool *p,
+			     const struct akin_sole_options *opt,
+			     uint64_t *bytes, struct akin_gc_result *all,
+			     struct akin_diag *diag);
 
 /*
  * What a restore of all of a snapshot reads and decodes, if each group is read
