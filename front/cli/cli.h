@@ -36,6 +36,7 @@ int cli_cmd_find(struct cli *c);
 int cli_cmd_diff(struct cli *c);
 int cli_cmd_cat(struct cli *c);
 int cli_cmd_restore(struct cli *c);
+int cli_cmd_verify(struct cli *c);
 int cli_cmd_forget(struct cli *c);
 int cli_cmd_undelete(struct cli *c);
 int cli_cmd_policy(struct cli *c);

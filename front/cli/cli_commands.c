@@ -164,6 +164,35 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	    "See what making /srv equal to the snapshot would do." } },
 	1, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
 
+[CLI_VERIFY] = {
+	"verify", "compare a snapshot with live data",
+	{ "-p POOL verify SNAP[:PATH] [LIVE-PATH]" },
+	"Every byte is compared, and everything a restore would bring back. What\n"
+	"differs is printed, a line for each, from the snapshot to what is live:\n"
+	"\n"
+	"    +  live only (a directory: with all that is below)\n"
+	"    -  in the snapshot only\n"
+	"    M  content differs\n"
+	"    U  only metadata differs (owner, mode, times, attributes)\n"
+	"    T  another type of file\n"
+	"    !  one side cannot be read\n"
+	"\n"
+	"LIVE-PATH is what PATH is to be compared with; without it, PATH itself,\n"
+	"where it was backed up from. Without PATH, LIVE-PATH stands for '/', as a\n"
+	"restore puts absolute paths below its target. What a backup left out by\n"
+	"patterns shows as '+', unless it is left out here, too.\n"
+	"\n"
+	"The exit code is 0 if there is no difference, 7 if there is one, 5 if the\n"
+	"snapshot's data is damaged. Data that is in use differs; freeze it, or\n"
+	"compare a copy.\n",
+	{ { "akin verify latest", "Is all of it still as it was backed up?" },
+	  { "akin verify latest:/etc", "A part of it." },
+	  { "akin verify 1a2b3c4d:/home/eva /mnt/old/eva",
+	    "With a copy in another place." },
+	  { "akin verify latest /mnt/restored", "With a restore of all of it." },
+	  { "akin verify --exclude '*.log' --json latest:/srv", "For a program." } },
+	1, 2, CLI_COMPLETE_SNAPSHOT },
+
 [CLI_FORGET] = {
 	"forget", "take snapshots off the list, by name or by policy",
 	{ "-p POOL forget [OPTION]... SNAP...",
@@ -388,7 +417,7 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"it, and what 'akin gc' would free if all of those named were forgotten:\n"
 	"more than the sum if they share something that no other has, less where\n"
 	"too little of a container is dead, or others were compressed against it.\n"
-	"It is tried out, as 'akin forget --dry-run' does.\n",
+	"It is tried out on a copy of the pool's state.\n",
 	{ { "akin stats", "How much is stored in how much." },
 	  { "akin stats latest", "What the last backup found and added." },
 	  { "akin stats --restore-cost latest",

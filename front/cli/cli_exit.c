@@ -16,6 +16,7 @@ const struct cli_exit_info cli_exits[] = {
 	{ CLI_EXIT_POOL, "4", "the pool is missing, or in use" },
 	{ CLI_EXIT_DAMAGED, "5", "stored data is damaged" },
 	{ CLI_EXIT_NOSPACE, "6", "no space left" },
+	{ CLI_EXIT_DIFFERS, "7", "verify: live data differ from the snapshot" },
 	{ CLI_EXIT_SIGNAL, "128+n",
 	  "interrupted by signal n; 141: nobody reads the output any more" },
 	{ 0, NULL, NULL },
@@ -29,6 +30,8 @@ enum cli_exit cli_exit_of(int err)
 	 * ABSENT only this one is about the pool. */
 	if (err == -AKIN_E_partial)
 		return CLI_EXIT_WARNINGS;
+	if (err == -AKIN_E_differs)
+		return CLI_EXIT_DIFFERS;
 	if (err == -AKIN_E_pool_missing)
 		return CLI_EXIT_POOL;
 	switch (akin_error_class(err)) {

@@ -13,6 +13,7 @@ enum cli_exit {
 	CLI_EXIT_POOL = 4,
 	CLI_EXIT_DAMAGED = 5,
 	CLI_EXIT_NOSPACE = 6,
+	CLI_EXIT_DIFFERS = 7,
 	CLI_EXIT_SIGNAL = 128,	/* plus the signal's number */
 };
 

@@ -26,6 +26,7 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_DIFF] = cli_cmd_diff,
 	[CLI_CAT] = cli_cmd_cat,
 	[CLI_RESTORE] = cli_cmd_restore,
+	[CLI_VERIFY] = cli_cmd_verify,
 	[CLI_FORGET] = cli_cmd_forget,
 	[CLI_UNDELETE] = cli_cmd_undelete,
 	[CLI_POLICY] = cli_cmd_policy,
@@ -101,7 +102,8 @@ static int report(struct cli *c, int err)
 		cli_term_message(CLI_NOTE, err, NULL, "interrupted", NULL);
 		return CLI_EXIT_SIGNAL + sig;
 	}
-	cli_term_message(err == -AKIN_E_partial ? CLI_NOTE : CLI_ERROR, err,
+	cli_term_message(err == -AKIN_E_partial || err == -AKIN_E_differs ?
+			 CLI_NOTE : CLI_ERROR, err,
 			 NULL, c->diag.text[0] ? c->diag.text :
 			 akin_strerror(err), c->diag.hint);
 	return cli_exit_of(err);

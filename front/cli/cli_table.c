@@ -16,6 +16,7 @@
 #define B(command) CLI_BIT(CLI_##command)
 /* Commands that name a snapshot. */
 #define NAMING (B(LS) | B(FIND) | B(DIFF) | B(CAT) | B(RESTORE) | B(STATS) | \
+		B(VERIFY) | \
 		B(FORGET) | B(UNDELETE) | B(TAG) | B(PROTECT) | B(UNPROTECT) | \
 		B(GET) | B(OBJECTS))
 /* Commands that write data. */
@@ -252,6 +253,9 @@ const struct cli_option cli_options[] = {
 	  "restore only what PATTERN matches; may be repeated" },
 	{ "exclude", 0, CLI_LIST, "PATTERN", B(RESTORE), AT(excludes),
 	  "leave out what PATTERN matches; may be repeated" },
+	{ "exclude", 0, CLI_LIST, "PATTERN", B(VERIFY), AT(excludes),
+	  "leave out what PATTERN matches, in the snapshot and live; may be "
+	  "repeated" },
 	{ "overwrite", 0, CLI_CHOICE, "WHEN", B(RESTORE), AT(overwrite),
 	  "existing files: if-changed (size or time differ; the default), "
 	  "always (compare and correct every byte), never",

@@ -79,7 +79,8 @@ enum akin_error_class {
 	E(source_changed, SOURCE, EAGAIN,  "source changed while it was read") \
 	E(source_vanished, SOURCE, ENOENT, "source vanished while it was read") \
 	E(source_exec,   SOURCE,  EPIPE,   "the producing command failed") \
-	E(partial,       SOURCE,  EIO,     "completed with warnings")
+	E(partial,       SOURCE,  EIO,     "completed with warnings") \
+	E(differs,       OTHER,   EEXIST,  "differs")
 
 enum akin_error {
 	AKIN_OK = 0,

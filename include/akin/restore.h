@@ -54,6 +54,45 @@ AKIN_API int akin_restore(struct akin_pool *p,
 			  struct akin_restore_result *out,
 			  struct akin_diag *diag);
 
+struct akin_compare_options {
+	uint64_t snapshot;
+	const char *path;	/* NULL: the whole snapshot */
+	/* What it is compared with: the directory or file that @path was, or,
+	 * without @path, what "/" was. NULL: where it came from. */
+	const char *live;
+	const char *const *excludes;	/* paths in the snapshot */
+	uint32_t nr_excludes;
+
+	/*
+	 * In the order of the tree: ADDED is live only and REMOVED in the
+	 * snapshot only, each told once with all that is below; UNREADABLE
+	 * says that one side could not be read (@code and @text: why; class
+	 * SOURCE: the live one). @path is that in the snapshot.
+	 */
+	void (*differs)(void *ctx, enum akin_diff_kind kind, const char *path,
+			int code, const char *text);
+	void (*progress)(void *ctx, const struct akin_progress *p);
+	void *ctx;
+};
+
+struct akin_compare_result {
+	struct akin_progress total;
+	uint64_t added, removed, content, metadata, type;
+	uint64_t unreadable;
+	uint64_t damaged;	/* of these: in the pool */
+};
+
+/*
+ * Compare a snapshot with live data, every byte. 0: no difference;
+ * -AKIN_E_differs; a code of class CORRUPT: what the snapshot holds cannot be
+ * had. Times of change (ctime), inode numbers, and the owner and times of the
+ * directories above what was backed up are no difference.
+ */
+AKIN_API int akin_compare(struct akin_pool *p,
+			  const struct akin_compare_options *opt,
+			  struct akin_compare_result *out,
+			  struct akin_diag *diag);
+
 #ifdef __cplusplus
 }
 #endif

@@ -99,6 +99,7 @@ enum akin_diff_kind {
 	AKIN_DIFF_ADDED = '+', AKIN_DIFF_REMOVED = '-',
 	AKIN_DIFF_CONTENT = 'M', AKIN_DIFF_METADATA = 'U',
 	AKIN_DIFF_TYPE = 'T',
+	AKIN_DIFF_UNREADABLE = '!',	/* akin_compare() only */
 };
 /* In tree order; subtrees that are the same are not read. */
 AKIN_API int akin_snapshot_diff(struct akin_pool *p, uint64_t a, uint64_t b,

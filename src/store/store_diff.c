@@ -7,7 +7,7 @@
  * Depth costs heap: frames are a list.
  */
 #include "base/mem.h"
-#include "store/store.h"
+#include "store/store_compare.h"
 #include "tree/tree_walk.h"
 
 /* One side of a pair of directories; NULL reader: nothing there. */
@@ -145,8 +145,7 @@ static bool same_xattrs(const struct node *a, const struct node *b)
 	return true;
 }
 
-/* Times of change, numbers of inodes and devices are no change. */
-static bool same_metadata(const struct node *a, const struct node *b)
+bool store_same_metadata(const struct node *a, const struct node *b)
 {
 	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
 	       a->mtime_sec == b->mtime_sec &&
@@ -244,7 +243,7 @@ static int compare(struct diff *d, const struct node *old,
 			 !same_content(&old->content, &new_->content)))
 		return report(d, AKIN_DIFF_CONTENT, old, new_,
 			      (char *)d->path.data);
-	if (!same_metadata(old, new_))
+	if (!store_same_metadata(old, new_))
 		return report(d, AKIN_DIFF_METADATA, old, new_,
 			      (char *)d->path.data);
 	return 0;

@@ -3,73 +3,15 @@
  * Reading a restore back: the same walk, with the target's files opened for
  * reading beside it and compared byte by byte with what the pool has.
  */
-#include "base/mem.h"
-#include "source/source.h"
+#include "store/store_live.h"
 #include "store/store_restore.h"
-
-/* Bytes read from the target at a time. */
-#define COMPARE_BYTES (64 * KiB)
 
 struct verify {
 	struct restore *r;
 	struct source_walk *walk;
 	struct source_file *file;
-	u8 *buf;
-	u64 have, used;		/* bytes in buf, and how many are compared */
-	u64 hole_left;		/* of the target's current hole */
-	bool differs;
-	int err;
+	struct live_compare live;
 };
-
-/* The target's next bytes: data in buf or zeros of a hole. */
-static bool more(struct verify *v)
-{
-	struct source_piece piece;
-
-	if (v->used < v->have || v->hole_left)
-		return true;
-	v->err = source_file_read(v->file, v->buf, COMPARE_BYTES, &piece,
-				  NULL);
-	if (v->err <= 0)
-		return false;
-	v->used = 0;
-	v->have = piece.type == SOURCE_DATA ? piece.len : 0;
-	v->hole_left = piece.type == SOURCE_HOLE ? piece.len : 0;
-	return true;
-}
-
-static bool is_zero(const u8 *p, u64 n)
-{
-	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, (size_t)n - 1) == 0);
-}
-
-/* Compare @len bytes; @data NULL: zeros. */
-static void compare(struct verify *v, const u8 *data, u64 len)
-{
-	const u8 *have;
-	u64 n;
-
-	while (len && !v->differs) {
-		if (!more(v)) {
-			v->differs = true;
-			return;
-		}
-		n = min_u64(len, v->hole_left ? v->hole_left :
-				 v->have - v->used);
-		have = v->hole_left ? NULL : v->buf + v->used;
-		if (have && data)
-			v->differs = memcmp(have, data, (size_t)n) != 0;
-		else if (have || data)
-			v->differs = !is_zero(have ? have : data, n);
-		if (v->hole_left)
-			v->hole_left -= n;
-		else
-			v->used += n;
-		if (data)
-			data += n;
-		len -= n;
-	}
-}
 
 static int on_data(void *ctx, const u8 *data, u64 len, int err,
 		   const struct akin_diag *why, struct akin_diag *diag)
@@ -77,15 +19,17 @@ static int on_data(void *ctx, const u8 *data, u64 len, int err,
 	struct verify *v = ctx;
 
 	if (err)
-		v->differs = true;
+		v->live.differs = true;
 	else
-		compare(v, data, len);
+		live_compare_data(&v->live, data, len);
 	return store_check_stop(v->r->p, diag);
 }
 
 static int on_hole(void *ctx, u64 len, struct akin_diag *diag)
 {
-	compare(ctx, NULL, len);
+	struct verify *v = ctx;
+
+	live_compare_data(&v->live, NULL, len);
 	return 0;
 }
 
@@ -95,7 +39,8 @@ static int on_mark(void *ctx, int what, void *token, struct akin_diag *diag)
 }
 
 static int compare_content(struct verify *v, const struct node *n,
-			   const struct hint *hint, struct akin_diag *diag)
+			   const struct hint *hint, bool *differs_ret,
+			   struct akin_diag *diag)
 {
 	struct fetcher_options opt = { 0 };
 	struct fetcher *f;
@@ -109,14 +54,14 @@ static int compare_content(struct verify *v, const struct node *n,
 	err = fetcher_new(&v->r->p->depot, &v->r->p->dec, &opt, &f, diag);
 	if (err)
 		return err;
-	v->have = v->used = v->hole_left = 0;
+	live_compare_begin(&v->live, v->file);
 	err = fetcher_content(f, &n->content, hint, 0, UINT64_MAX, diag);
 	if (!err)
 		err = fetcher_drain(f, diag);
 	fetcher_free(f);
 	/* Nothing may follow what the snapshot has. */
-	if (!err && !v->differs && more(v))
-		v->differs = true;
+	if (!err && !live_compare_end(&v->live))
+		*differs_ret = true;
 	return err;
 }
 
@@ -125,17 +70,17 @@ static int check_file(struct verify *v, const struct node *n,
 		      struct akin_diag *diag)
 {
 	struct node live = { 0 };
+	bool differs = false;
 	int err;
 
-	v->differs = false;
 	err = source_stat(v->walk, n->name, false, &live, NULL);
 	if (!err && (live.type != NODE_FILE || live.size != n->content.bytes))
-		v->differs = true;
-	if (!err && !v->differs)
+		differs = true;
+	if (!err && !differs)
 		err = source_file_open(v->walk, n->name, &live, &v->file,
 				       NULL);
-	if (!err && !v->differs) {
-		err = compare_content(v, n, hint, diag);
+	if (!err && !differs) {
+		err = compare_content(v, n, hint, &differs, diag);
 		source_file_close(v->file);
 		if (err) {
 			source_node_release(&live);
@@ -143,7 +88,7 @@ static int check_file(struct verify *v, const struct node *n,
 		}
 	}
 	source_node_release(&live);
-	if (err || v->differs)
+	if (err || differs)
 		restore_warn(v->r, path, -AKIN_E_bad_data, err ?
 			     "cannot be read back" :
 			     "is not what the snapshot holds");
@@ -223,8 +168,7 @@ int restore_verify(struct restore *r, const struct node *n,
 	struct verify v = { .r = r };
 	int err;
 
-	v.buf = mem_alloc(COMPARE_BYTES);
-	if (!v.buf)
+	if (live_compare_init(&v.live))
 		return diag_set(diag, -AKIN_E_nomem, "verify");
 	err = source_walk_open(r->opt->target, &opt, &v.walk, diag);
 	if (!err && n->type == NODE_DIR)
@@ -232,6 +176,6 @@ int restore_verify(struct restore *r, const struct node *n,
 	else if (!err && (n->type == NODE_FILE || n->type == NODE_STREAM))
 		err = check_file(&v, n, hint, base, diag);
 	source_walk_free(v.walk);
-	mem_free(v.buf);
+	live_compare_release(&v.live);
 	return err;
 }
