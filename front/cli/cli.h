@@ -58,6 +58,7 @@ int cli_cmd_get(struct cli *c);
 int cli_cmd_objects(struct cli *c);
 int cli_cmd_loadgen(struct cli *c);
 int cli_cmd_pools(struct cli *c);
+int cli_cmd_bench(struct cli *c);
 int cli_cmd_version(struct cli *c);
 int cli_cmd_help(struct cli *c);
 

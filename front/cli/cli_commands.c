@@ -627,6 +627,27 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	  { "akin pools --json -p /mnt/backup", "For a program." } },
 	0, CLI_ANY, CLI_COMPLETE_DIR },
 
+[CLI_BENCH] = {
+	"bench", "measure what this machine reaches",
+	{ "bench [OPTION]... streams [N]...", "bench [OPTION]... verify",
+	  "bench [OPTION]... growth [STEPS]", "bench [OPTION]... micro" },
+	"Pools of its own are made and removed; yours are not touched. The load is\n"
+	"that of 'akin loadgen', and goes in as a program's would.\n"
+	"\n"
+	"streams sends N streams at once (default 1, 2, 4 and 8), with none, half\n"
+	"and all of their data random, and counts what that costs either pool.\n"
+	"verify compares the levels of verification. growth feeds a pool step by\n"
+	"step (default 8) and sees whether new and old data keep their rates. micro\n"
+	"measures cutting, fingerprints and codecs alone.\n"
+	"\n"
+	"On a machine that does other things, too, compare within a table only.\n",
+	{ { "akin bench micro", "Ten seconds, for a first impression." },
+	  { "akin bench --dir /mnt/new streams --report streams.html",
+	    "What does that disk do? With charts." },
+	  { "akin bench --size 1G --memory 64M growth 32 --json",
+	    "A pool much larger than its memory." } },
+	1, CLI_ANY, CLI_COMPLETE_NONE },
+
 [CLI_VERSION] = {
 	"version", "print the version",
 	{ "version" },

@@ -48,6 +48,7 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_OBJECTS] = cli_cmd_objects,
 	[CLI_LOADGEN] = cli_cmd_loadgen,
 	[CLI_POOLS] = cli_cmd_pools,
+	[CLI_BENCH] = cli_cmd_bench,
 	[CLI_VERSION] = cli_cmd_version,
 	[CLI_HELP] = cli_cmd_help,
 };

@@ -114,10 +114,12 @@ const struct cli_option cli_options[] = {
 	  "read every file, also those that look unchanged" },
 	{ "read-special", 0, CLI_FLAG, NULL, B(BACKUP), AT(read_special),
 	  "store the contents of named devices and FIFOs, not the nodes" },
-	{ "compression", 0, CLI_STRING, "CODEC", WRITING | B(LOADGEN), AT(compression),
+	{ "compression", 0, CLI_STRING, "CODEC", WRITING | B(LOADGEN) | B(BENCH),
+	  AT(compression),
 	  "compress what this run adds with CODEC, not as the pool does",
 	  .complete = CLI_COMPLETE_CODEC },
-	{ "delta-depth", 0, CLI_CHOICE, "N", WRITING | B(LOADGEN), AT(delta_depth),
+	{ "delta-depth", 0, CLI_CHOICE, "N", WRITING | B(LOADGEN) | B(BENCH),
+	  AT(delta_depth),
 	  "compress against similar stored data in chains of at most N, 0 to "
 	  "8, instead of what the pool says",
 	  .choices = "0|1|2|3|4|5|6|7|8" },
@@ -244,6 +246,17 @@ const struct cli_option cli_options[] = {
 	  "more often (default: one each)", .line_only = true },
 	{ "verify", 0, CLI_FLAG, NULL, B(LOADGEN), AT(verify),
 	  "read everything back afterwards and compare" },
+
+	/* bench ------------------------------------------------------------- */
+	{ "size", 0, CLI_SIZE, "SIZE", B(BENCH), AT(load_size),
+	  "of the load: of each stream, or step (default 64M to 256M)",
+	  .line_only = true },
+	{ "dir", 0, CLI_STRING, "DIR", B(BENCH), AT(bench_dir),
+	  "make pools in DIR, and remove them (default: TMPDIR, or /tmp)",
+	  .complete = CLI_COMPLETE_DIR, .line_only = true },
+	{ "report", 0, CLI_STRING, "FILE", B(BENCH), AT(report),
+	  "also write a page of HTML with charts to FILE",
+	  .complete = CLI_COMPLETE_FILE, .line_only = true },
 
 	/* restore -------------------------------------------------------- */
 	{ "target", 't', CLI_STRING, "DIR", B(RESTORE), AT(target),

@@ -19,7 +19,7 @@ enum cli_command {
 	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_OPTIMIZE, CLI_CHECK,
 	CLI_REPAIR, CLI_STATS, CLI_SYSSTAT, CLI_METRICS, CLI_INSPECT,
 	CLI_CAPACITY, CLI_ESTIMATE, CLI_PUT, CLI_GET, CLI_OBJECTS,
-	CLI_LOADGEN, CLI_POOLS,
+	CLI_LOADGEN, CLI_POOLS, CLI_BENCH,
 	CLI_VERSION, CLI_HELP,
 	CLI_NR_COMMANDS
 };
@@ -84,6 +84,7 @@ struct cli_args {
 	uint64_t load_size, load_unit, load_edit_size;
 	unsigned load_streams, load_set, load_similar_bytes;
 	unsigned load_generations, load_generation;
+	const char *bench_dir, *report;
 	/* capacity; the index is an enum cap_param */
 	const char *capacity[CLI_NR_CAPACITY];
 	const char *port;

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The benches run, say the same in each form, and leave nothing behind; what
+# must be so on any machine is so.
+. "$(dirname "$0")/functions.sh"
+
+bench() {
+	TMPDIR=$tmp/pools expect 0 "$AKIN" bench --json --size 2M "$@"
+	assert_eq "left behind" "$(find "$tmp/pools" -mindepth 1 | wc -l)" 0
+}
+
+mkdir "$tmp/pools"
+bench streams 2 --report "$tmp/streams.html"
+assert_eq "streams" "$(jq -r 'select(.mb_per_s) | [.streams, .random_percent] |
+	map(floor) | join("/")' "$out" | paste -sd ' ')" "2/0 2/50 2/100"
+# The page stands alone, and is what a parser takes.
+assert_says "$tmp/streams.html" '<polyline '
+if grep -nE 'src=|href=|@import|url\(' "$tmp/streams.html"; then
+	fail "the page needs something else"
+fi
+python3 - "$tmp/streams.html" <<'END'
+import html.parser
+import sys
+
+rows = []
+
+
+class Page(html.parser.HTMLParser):
+    def handle_starttag(self, tag, attrs):
+        if tag == 'tr':
+            rows.append([])
+        elif tag == 'td':
+            rows[-1].append('')
+
+    def handle_data(self, data):
+        if rows and rows[-1]:
+            rows[-1][-1] += data.strip()
+
+
+Page().feed(open(sys.argv[1], encoding='utf-8').read())
+assert [row[:2] for row in rows[1:]] == [
+    ['2', p] for p in ('0', '50', '100')], rows
+END
+
+bench verify
+assert_eq "levels" "$(jq -r 'select(.verify) | .verify' "$out" | paste -sd ' ')" \
+	"off match write"
+# Only who compares reads data and compares chunks.
+assert_eq "compared" "$(jq -r 'select(.verify) | .compared > 0' "$out" |
+	paste -sd ' ')" "false true true"
+TMPDIR=$tmp/pools expect 0 "$AKIN" bench --size 2M growth 2
+assert_says "$out" '^ +pool MB +new MB/s'
+assert_eq "rows" "$(grep -cE '^ +[0-9]+ +[0-9]+ +[0-9]+ ' "$out")" 2
+expect 2 "$AKIN" bench nothing
+expect 2 "$AKIN" bench verify 3
+expect 2 "$AKIN" bench streams 0
