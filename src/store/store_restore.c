@@ -95,6 +95,52 @@ static void report(struct restore *r, bool force)
 	r->opt->progress(r->opt->ctx, &r->result.total);
 }
 
+/* Content -------------------------------------------------------------------*/
+
+/*
+ * What the fetcher emits is some 20 KiB long, from anywhere to anywhere. A file
+ * system has less to do with few, long and aligned writes, even after a copy:
+ * 77 MB in pieces of 22 KB take 50 ms of processor time, in those of 128 KiB
+ * or more 20.
+ */
+#define WRITE_BYTES (256 * KiB)
+
+static int flush(struct restore *r, struct akin_diag *diag)
+{
+	size_t n = r->nr_pending;
+
+	r->nr_pending = 0;
+	return n ? target_file_data(r->target, r->off - n, r->pending, n, diag)
+		 : 0;
+}
+
+/* Up to the next multiple of WRITE_BYTES it is gathered; what spans whole ones
+ * goes straight through. */
+static int write_data(struct restore *r, const u8 *data, u64 len,
+		      struct akin_diag *diag)
+{
+	u64 room, n;
+	int err = 0;
+
+	for (; !err && len; data += n, len -= n) {
+		room = WRITE_BYTES - r->off % WRITE_BYTES;
+		if (!r->nr_pending && len >= room) {
+			n = len - (r->off + len) % WRITE_BYTES;
+			err = target_file_data(r->target, r->off, data,
+					       (size_t)n, diag);
+			r->off += n;
+			continue;
+		}
+		n = min_u64(len, room);
+		memcpy(r->pending + r->nr_pending, data, n);
+		r->nr_pending += n;
+		r->off += n;
+		if (n == room)
+			err = flush(r, diag);
+	}
+	return err;
+}
+
 /* Emission ------------------------------------------------------------------*/
 
 static void emit_enter(struct restore *r, struct restore_token *t, int *err,
@@ -126,6 +172,7 @@ static void emit_begin(struct restore *r, struct restore_token *t, int *err,
 		       struct akin_diag *why)
 {
 	r->off = 0;
+	r->nr_pending = 0;
 	r->file_state = FILE_DEAD;
 	if (r->dead_depth)
 		return;
@@ -139,6 +186,11 @@ static void emit_begin(struct restore *r, struct restore_token *t, int *err,
 static void emit_end(struct restore *r, struct restore_token *t, int *err,
 		     struct akin_diag *why)
 {
+	if (r->file_state == FILE_OPEN && r->action != TARGET_SKIP) {
+		*err = flush(r, why);
+		if (*err)
+			r->file_state = FILE_FAILED;
+	}
 	if (r->file_state == FILE_OPEN)
 		*err = target_file_end(r->target, &t->node, why);
 	else if (r->file_state == FILE_FAILED)
@@ -209,8 +261,7 @@ static int on_data(void *ctx, const u8 *data, u64 len, int err,
 		return store_check_stop(r->p, diag);
 	if (err)
 		return file_failed(r, err, why, diag);
-	err = target_file_data(r->target, r->off, data, (size_t)len, &own);
-	r->off += len;
+	err = write_data(r, data, len, &own);
 	r->result.total.bytes += len;
 	if (err)
 		return file_failed(r, err, &own, diag);
@@ -225,7 +276,9 @@ static int on_hole(void *ctx, u64 len, struct akin_diag *diag)
 
 	if (r->file_state != FILE_OPEN || r->action == TARGET_SKIP)
 		return 0;
-	err = target_file_hole(r->target, r->off, len, &own);
+	err = flush(r, &own);
+	if (!err)
+		err = target_file_hole(r->target, r->off, len, &own);
 	r->off += len;
 	r->result.total.bytes += len;
 	return err ? file_failed(r, err, &own, diag) : 0;
@@ -457,12 +510,16 @@ int restore_run(struct restore *r, const struct node *n,
 	opt.mark = on_mark;
 	opt.drop = on_drop;
 	opt.ctx = r;
+	r->pending = mem_alloc(WRITE_BYTES);
+	if (!r->pending)
+		return diag_set(diag, -AKIN_E_nomem, "restore");
 	err = fetcher_new(&r->p->depot, &r->p->dec, &opt, &r->fetcher, diag);
-	if (err)
-		return err;
-	err = restore_node(r, n, hint, diag);
+	if (!err)
+		err = restore_node(r, n, hint, diag);
 	fetcher_free(r->fetcher);
 	r->fetcher = NULL;
+	mem_free(r->pending);
+	r->pending = NULL;
 	if (!err)
 		report(r, true);
 	return err;

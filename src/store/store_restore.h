@@ -33,7 +33,9 @@ struct restore {
 	u32 dead_depth;		/* levels below one that could not be made */
 	enum file_state file_state;
 	enum target_action action;
-	u64 off;
+	u64 off;		/* bytes of the file so far */
+	u8 *pending;		/* the last ones, not yet given to the target */
+	size_t nr_pending;
 	char current[512];	/* path of the file */
 
 	u64 nr_failed;		/* entries that could not be restored */
