@@ -36,6 +36,10 @@
  * uses the sum of what it gave them. Callbacks must not call the session they
  * come from.
  *
+ * Reclaiming. What a reader has open stays until it is closed, whoever forgets
+ * it. A session with nothing open holds up the deletion of what was given up
+ * since its last transaction or query: do not leave one open for days unused.
+ *
  * Errors of sending. Data is processed behind the caller's back, so an error
  * may surface in a later call. Then the transaction is doomed: every further
  * call within it returns the same error, and akin_txn_end() says, whatever is

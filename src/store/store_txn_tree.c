@@ -118,10 +118,13 @@ int txn_add_locked(struct akin_session *s, struct txn *t, struct txn_object *o,
 	if (t->table[slot])
 		return diag_set(diag, -AKIN_E_exists, "'%s': this transaction "
 				"has such an object already", o->path);
-	if (t->bytes + bytes > s->object_memory)
+	if (t->bytes + bytes > s->object_memory) {
+		diag_hint(diag, "End the transaction and begin another, or "
+			  "give it more memory.");
 		return diag_set(diag, -AKIN_E_too_large, "no more objects in "
 				"one transaction: %u are all there is memory "
 				"for", t->nr_objects);
+	}
 	err = grow_table(t);
 	if (!err)
 		err = grow_objects(t);

@@ -640,6 +640,72 @@ static void test_histogram(void **state)
 	free(a);
 }
 
+/* Forget @number and reclaim; bytes that somebody at work keeps. */
+static u64 reclaim(struct simpool *sp, u64 number)
+{
+	struct akin_forget_options f = { .snapshots = &number,
+					 .nr_snapshots = number != 0 };
+	struct akin_gc_options opt = { .threshold = 1 };
+	struct akin_forget_result fr;
+	struct akin_gc_result r;
+	struct akin_diag d = { 0 };
+	struct akin_pool *p;
+
+	assert_int_equal(simpool_open(sp, false, &p, &d), 0);
+	if (number && akin_forget(p, &f, &fr, &d))
+		fail_msg("%s", d.text);
+	if (akin_gc(p, &opt, &r, &d))
+		fail_msg("%s", d.text);
+	akin_pool_close(p);
+	return r.kept_held_bytes;
+}
+
+/* What is open for reading stays, whoever forgets it; a session with nothing
+ * open holds up nothing once it does something. */
+static void test_reclaiming(void **state)
+{
+	struct akin_object_name on = name_of("s", "", "a");
+	struct akin_session *s = open_session(*state), *other;
+	struct akin_reader *r;
+	struct akin_diag d = { 0 };
+	u8 *a = make(10, 2 << 20), *got = malloc(2 << 20);
+	size_t n;
+	u64 one;
+
+	begin(s);
+	must_put(s, "s", "", "a", a, 2 << 20);
+	one = commit(s);
+	begin(s);
+	must_put(s, "s", "", "b", a, 100);
+	commit(s);
+	assert_int_equal(akin_object_open(s, one, &on, &r, &d), 0);
+	assert_true(reclaim(*state, one) > 2 << 20);
+	/* It is in no list any more. */
+	assert_int_equal(list(s, NULL).nr, 1);
+	other = open_session(*state);
+	REFUSED(akin_object_open(other, one, &on, &r, NULL), snap_unknown);
+	akin_session_close(other);
+	if (akin_reader_read(r, 0, got, 2 << 20, &n, &d))
+		fail_msg("%s", d.text);
+	assert_int_equal(n, 2 << 20);
+	assert_memory_equal(got, a, 2 << 20);
+	akin_object_close(r);
+	assert_true(reclaim(*state, 0) > 2 << 20);
+	assert_int_equal(list(s, NULL).nr, 1);
+	assert_int_equal(reclaim(*state, 0), 0);
+	expect(s, 0, "s", "", "b", a, 100);
+	/* What it stores next does not rely on what has gone. */
+	begin(s);
+	must_put(s, "s", "", "a", a, 2 << 20);
+	one = commit(s);
+	akin_session_close(s);
+	s = open_session(*state);
+	expect(s, one, "s", "", "a", a, 2 << 20);
+	akin_session_close(s);
+	free(a);
+	free(got);
+}
+
 /* Threads ------------------------------------------------------------------ */
 
 #define NR_THREADS 6
@@ -914,6 +980,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_histogram, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_reclaiming, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sessions, setup,

@@ -173,7 +173,9 @@ static int run_threads(struct feed *f, uint32_t nr, struct akin_diag *diag)
 	for (i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 	free(threads);
-	return f->err ? loadgen_fail(diag, f->err, "%s", f->diag.text) : 0;
+	if (f->err && diag && !diag->code)
+		*diag = f->diag;
+	return f->err;
 }
 
 static uint32_t choose(uint32_t most, uint32_t streams, uint32_t wanted)
