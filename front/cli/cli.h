@@ -37,6 +37,8 @@ int cli_cmd_diff(struct cli *c);
 int cli_cmd_cat(struct cli *c);
 int cli_cmd_restore(struct cli *c);
 int cli_cmd_verify(struct cli *c);
+int cli_cmd_copy(struct cli *c);
+int cli_cmd_rewrite(struct cli *c);
 int cli_cmd_forget(struct cli *c);
 int cli_cmd_undelete(struct cli *c);
 int cli_cmd_policy(struct cli *c);

@@ -193,6 +193,51 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	  { "akin verify --exclude '*.log' --json latest:/srv", "For a program." } },
 	1, 2, CLI_COMPLETE_SNAPSHOT },
 
+[CLI_COPY] = {
+	"copy", "copy snapshots into another pool",
+	{ "copy [OPTION]... POOL POOL [SNAP...]" },
+	"From the first pool into the second: the snapshots named, or all that\n"
+	"--host and --tag choose, the oldest first. They keep id, time, host, paths\n"
+	"and tags; what is there already is passed over, so it can be run again\n"
+	"and again. Each snapshot is one commit. After an interruption, run it\n"
+	"again: what was stored already is found and not stored twice.\n"
+	"\n"
+	"What a snapshot has in common with the one copied before is not read,\n"
+	"and of the rest only what the second pool does not have is stored, and\n"
+	"compressed against what is similar there. Between pools of the same keys\n"
+	"('akin help init') contents are compared for that, by fingerprints; others\n"
+	"go by size and times, as backups do.\n"
+	"\n"
+	"The first pool is only read. A snapshot with damaged data is not copied.\n"
+	"Protection is not copied: 'akin protect' it there.\n",
+	{ { "akin copy /mnt/backup /mnt/offsite",
+	    "Whatever is not there yet; for a timer." },
+	  { "akin copy --tag monthly /mnt/backup /mnt/archive --compression zstd:12",
+	    "Only some, compressed harder." },
+	  { "akin copy /mnt/old /mnt/new latest", "One." },
+	  { "akin copy --json --limit-write 20M /mnt/backup /mnt/offsite",
+	    "Gently, and for a program." } },
+	2, CLI_ANY, CLI_COMPLETE_DIR },
+
+[CLI_REWRITE] = {
+	"rewrite", "drop paths from snapshots",
+	{ "-p POOL rewrite --drop PATH... [OPTION]... SNAP..." },
+	"Makes a new snapshot of each SNAP that has one of the paths, without them\n"
+	"and what is below, and forgets the old one. The new one keeps time, host,\n"
+	"paths and tags; its id is another. Data is neither read nor written, only\n"
+	"directories are. A protected snapshot is refused, unless --keep-old leaves\n"
+	"it where it is.\n"
+	"\n"
+	"Nothing is gone yet: 'akin undelete' takes the old one back until 'akin\n"
+	"gc' has returned the space. Other snapshots may hold the same data.\n",
+	{ { "akin rewrite --drop /home/eva/secrets latest",
+	    "It should never have been backed up." },
+	  { "akin rewrite --drop /var/tmp --drop /home/eva/vm.img 1a2b3c4d 5e6f7a8b",
+	    "Two paths, two snapshots." },
+	  { "akin rewrite --drop /srv/scratch --dry-run tag:nightly",
+	    "Is it in there?" } },
+	1, CLI_ANY, CLI_COMPLETE_SNAPSHOT },
+
 [CLI_FORGET] = {
 	"forget", "take snapshots off the list, by name or by policy",
 	{ "-p POOL forget [OPTION]... SNAP...",

@@ -16,7 +16,7 @@
 #define B(command) CLI_BIT(CLI_##command)
 /* Commands that name a snapshot. */
 #define NAMING (B(LS) | B(FIND) | B(DIFF) | B(CAT) | B(RESTORE) | B(STATS) | \
-		B(VERIFY) | \
+		B(VERIFY) | B(COPY) | B(REWRITE) | \
 		B(FORGET) | B(UNDELETE) | B(TAG) | B(PROTECT) | B(UNPROTECT) | \
 		B(GET) | B(OBJECTS))
 /* Commands that write data. */
@@ -114,7 +114,8 @@ const struct cli_option cli_options[] = {
 	  "read every file, also those that look unchanged" },
 	{ "read-special", 0, CLI_FLAG, NULL, B(BACKUP), AT(read_special),
 	  "store the contents of named devices and FIFOs, not the nodes" },
-	{ "compression", 0, CLI_STRING, "CODEC", WRITING | B(LOADGEN) | B(BENCH),
+	{ "compression", 0, CLI_STRING, "CODEC",
+	  WRITING | B(COPY) | B(LOADGEN) | B(BENCH),
 	  AT(compression),
 	  "compress what this run adds with CODEC, not as the pool does",
 	  .complete = CLI_COMPLETE_CODEC },
@@ -132,7 +133,7 @@ const struct cli_option cli_options[] = {
 	  "verification'", .choices = "off|match|write" },
 	{ "limit-read", 0, CLI_RATE, "RATE", B(BACKUP), AT(limit_read),
 	  "read at most RATE bytes a second, such as 50M" },
-	{ "limit-write", 0, CLI_RATE, "RATE", B(BACKUP), AT(limit_write),
+	{ "limit-write", 0, CLI_RATE, "RATE", B(BACKUP) | B(COPY), AT(limit_write),
 	  "write at most RATE bytes a second to the pool" },
 	{ "stdin", 0, CLI_STRING, "NAME", B(BACKUP), AT(stdin_name),
 	  "store standard input as a stream called NAME", .line_only = true },
@@ -266,6 +267,12 @@ const struct cli_option cli_options[] = {
 	  "restore only what PATTERN matches; may be repeated" },
 	{ "exclude", 0, CLI_LIST, "PATTERN", B(RESTORE), AT(excludes),
 	  "leave out what PATTERN matches; may be repeated" },
+	{ "drop", 0, CLI_LIST, "PATH", B(REWRITE), AT(drop),
+	  "leave out PATH and all that is below it; may be repeated",
+	  .line_only = true },
+	{ "keep-old", 0, CLI_FLAG, NULL, B(REWRITE), AT(keep_old),
+	  "do not forget the snapshots that were rewritten",
+	  .line_only = true },
 	{ "exclude", 0, CLI_LIST, "PATTERN", B(VERIFY), AT(excludes),
 	  "leave out what PATTERN matches, in the snapshot and live; may be "
 	  "repeated" },
@@ -278,7 +285,7 @@ const struct cli_option cli_options[] = {
 	{ "verify", 0, CLI_FLAG, NULL, B(RESTORE), AT(verify),
 	  "read everything back afterwards and compare" },
 	{ "dry-run", 'n', CLI_FLAG, NULL, B(BACKUP) | B(RESTORE) |
-	  B(FORGET) | B(GC) | B(OPTIMIZE) | B(REPAIR), AT(dry_run),
+	  B(FORGET) | B(GC) | B(OPTIMIZE) | B(REPAIR) | B(REWRITE), AT(dry_run),
 	  "say what would happen; write nothing" },
 
 	/* forget, policy -------------------------------------------------- */

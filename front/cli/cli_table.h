@@ -14,7 +14,7 @@
 enum cli_command {
 	CLI_INIT, CLI_BACKUP, CLI_SNAPSHOTS, CLI_LS, CLI_FIND, CLI_DIFF,
 	CLI_CAT, CLI_RESTORE,
-	CLI_VERIFY,
+	CLI_VERIFY, CLI_COPY, CLI_REWRITE,
 	CLI_FORGET, CLI_UNDELETE, CLI_POLICY, CLI_TAG,
 	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_OPTIMIZE, CLI_CHECK,
 	CLI_REPAIR, CLI_STATS, CLI_SYSSTAT, CLI_METRICS, CLI_INSPECT,
@@ -67,6 +67,8 @@ struct cli_args {
 	unsigned keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly;
 	unsigned keep_yearly;
 	const char *keep_within, *until;
+	struct cli_list drop;
+	bool keep_old;
 	struct cli_list keep_tags, add_tags, remove_tags, set_tags;
 	bool forgotten, gc;
 	/* sysstat */

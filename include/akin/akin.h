@@ -5,6 +5,7 @@
 
 #include "akin/backup.h"
 #include "akin/check.h"
+#include "akin/copy.h"
 #include "akin/counters.h"
 #include "akin/error.h"
 #include "akin/gc.h"

@@ -60,6 +60,8 @@ int compare_file(struct compare *c, const struct node *n,
 		 const struct hint *hint, struct source_file *f, bool metadata,
 		 struct akin_diag *diag) __must_check;
 
+/* store_diff.c: of pools with the same keys. */
+bool store_same_content(const struct content *a, const struct content *b);
 /* store_diff.c: times of change, numbers of inodes and devices are no change. */
 bool store_same_metadata(const struct node *a, const struct node *b);
 

@@ -111,7 +111,7 @@ static bool same_entry(const struct recipe_entry *a,
 	return a->type == RECIPE_HOLE || fp_equal(&a->fp, &b->fp);
 }
 
-static bool same_content(const struct content *a, const struct content *b)
+bool store_same_content(const struct content *a, const struct content *b)
 {
 	u32 i;
 
@@ -240,7 +240,7 @@ static int compare(struct diff *d, const struct node *old,
 	bool has_data = new_->type == NODE_FILE || new_->type == NODE_STREAM;
 
 	if (has_data && (old->size != new_->size ||
-			 !same_content(&old->content, &new_->content)))
+			 !store_same_content(&old->content, &new_->content)))
 		return report(d, AKIN_DIFF_CONTENT, old, new_,
 			      (char *)d->path.data);
 	if (!store_same_metadata(old, new_))
@@ -262,7 +262,7 @@ static int two_sided(struct diff *d, struct pair *f, struct akin_diag *diag)
 	} else if (!err) {
 		err = compare(d, old, new_);
 		enter = new_->type == NODE_DIR &&
-			!same_content(&old->content, &new_->content);
+			!store_same_content(&old->content, &new_->content);
 	}
 	/* The readers stand still until the pair below has been done. */
 	if (!err && enter)
@@ -313,7 +313,7 @@ static int diff_roots(struct diff *d, const struct snapshot *a,
 {
 	int err;
 
-	if (same_content(&a->root, &b->root))
+	if (store_same_content(&a->root, &b->root))
 		return 0;
 	err = push(d, &a->root, &a->root_hint, &b->root, &b->root_hint, diag);
 	while (!err && d->top) {

@@ -64,11 +64,10 @@ static void parent_open(struct walk *w, struct walk_frame *f,
 		parent_close(f);
 }
 
-/* A listing's hint is that of all its files; this one needs its own part. */
-static int keep_hint(struct walk *w, const struct walk_frame *f,
-		     struct hint *out, struct akin_diag *diag)
+int store_narrow_hint(struct akin_pool *p, const struct content *ct,
+		      const struct hint *from, struct hint *out,
+		      struct akin_diag *diag)
 {
-	const struct content *ct = &f->peek->content;
 	struct fp fps[CONTENT_INLINE_MAX];
 	u32 n = 0, i;
 
@@ -79,9 +78,15 @@ static int keep_hint(struct walk *w, const struct walk_frame *f,
 		    ct->entries[i].type == RECIPE_REPEAT)
 			fps[n++] = ct->entries[i].fp;
 	}
-	if (f->peek_hint->nr <= KEEP_HINT)
-		return store_copy_hint(f->peek_hint, out, diag);
-	return depot_narrow_hint(&w->b->p->depot, fps, n, f->peek_hint, out,
+	if (from->nr <= KEEP_HINT)
+		return store_copy_hint(from, out, diag);
+	return depot_narrow_hint(&p->depot, fps, n, from, out, diag);
+}
+
+static int keep_hint(struct walk *w, const struct walk_frame *f,
+		     struct hint *out, struct akin_diag *diag)
+{
+	return store_narrow_hint(w->b->p, &f->peek->content, f->peek_hint, out,
 				 diag);
 }
 

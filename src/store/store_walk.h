@@ -53,6 +53,12 @@ struct walk {
 	u64 pool_dev[2], pool_ino[2];	/* never backed up into itself */
 };
 
+/* A listing's hint is that of all its files; one that is taken as it is needs
+ * its own part. Replaces *out. */
+int store_narrow_hint(struct akin_pool *p, const struct content *ct,
+		      const struct hint *from, struct hint *out,
+		      struct akin_diag *diag) __must_check;
+
 /* The walk itself, after targets and parent are set. */
 int walk_run(struct walk *w, struct akin_diag *diag) __must_check;
 void walk_release(struct walk *w);
