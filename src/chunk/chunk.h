@@ -86,15 +86,35 @@ int chunker_cut(const struct chunker *c, struct chunk_scratch *s,
 	__must_check;
 
 /*
- * Phase 1 alone, on any bytes: a hash of the CHUNK_WINDOW bytes up to each
- * candidate position, in their order. Which positions are candidates, one in
- * 256, is a matter of these bytes and the key, so that what two chunks have in
- * common is sampled alike in both. The first CHUNK_SAMPLE_SKIP bytes have none.
- * Writes at most @max (what comes behind is left out) and returns how many. Any
- * method, though with fixed blocks it is all that the key is for.
+ * Samples of chunks: hashes of the CHUNK_WINDOW bytes up to each candidate of
+ * phase 1, one position in 256, from the first one on where a cut may be (with
+ * fixed blocks: from byte CHUNK_SAMPLE_SKIP on), in order, at most
+ * CHUNK_SAMPLES_MAX. Which positions these are is a matter of the bytes and the
+ * key, so that what two chunks have in common is sampled alike in both. Cutting
+ * by content looks at them anyway.
  */
 #define CHUNK_SAMPLE_SKIP 64
+#define CHUNK_SAMPLES_MAX 1024
+
+/* Those of chunk i are hashes[ends[i - 1] .. ends[i] - 1], from 0 at first. A
+ * chunk for which there is no room has none. */
+struct chunk_samples {
+	u64 *hashes;
+	size_t nr, max;
+	u32 *ends;		/* as many as there are lens */
+};
+
+/* chunker_cut(), and the samples behind those that are there; NULL: none.
+ * Nothing is added with fixed blocks. */
+int chunker_cut_sampled(const struct chunker *c, struct chunk_scratch *s,
+			const u8 *data, size_t n, bool final, u32 *lens,
+			size_t max_lens, size_t *nr_ret, size_t *consumed_ret,
+			struct chunk_samples *samples) __must_check;
+/* The samples of one chunk, cut or not; returns how many. @hashes_ret has room
+ * for CHUNK_SAMPLES_MAX. */
 size_t chunker_sample(const struct chunker *c, const u8 *data, size_t n,
-		      u64 *hashes_ret, size_t max);
+		      u64 *hashes_ret);
+/* Does cutting give samples? */
+bool chunker_gives_samples(const struct chunker *c);
 
 #endif

@@ -179,14 +179,24 @@ static void scan_strip(const struct chunker *c, struct chunk_scratch *s,
 	}
 }
 
+static inline void keep_sample(struct chunk_samples *sm, u64 hash)
+{
+	/* One more than there may be says that there was no room. */
+	if (sm && sm->nr < sm->max)
+		sm->hashes[sm->nr] = hash;
+	if (sm && sm->nr <= sm->max)
+		sm->nr++;
+}
+
 /* Length of the chunk at @from if a candidate within @n ends it, or 0. */
 static size_t find_cut(const struct chunker *c, struct chunk_scratch *s,
-		       const u8 *data, size_t n, size_t from)
+		       const u8 *data, size_t n, size_t from,
+		       struct chunk_samples *sm)
 {
 	size_t pos = from + c->params.min - 1, word = pos / CHUNK_WORD;
 	size_t end = min_u64(n, from + c->params.max);
 	size_t avg_pos = from + c->params.avg - 1;
-	u64 bits, skip = ~0ull << pos % CHUNK_WORD;
+	u64 bits, hash, skip = ~0ull << pos % CHUNK_WORD;
 
 	for (; word * CHUNK_WORD < end; word++) {
 		if (word >= s->scanned)
@@ -197,8 +207,9 @@ static size_t find_cut(const struct chunker *c, struct chunk_scratch *s,
 			if (pos >= end)
 				return 0;
 			s->nr_hashed++;
-			if (window_hash(c->tables.hash_key, data + pos) <=
-			    (pos < avg_pos ? c->strict : c->loose))
+			hash = window_hash(c->tables.hash_key, data + pos);
+			keep_sample(sm, hash);
+			if (hash <= (pos < avg_pos ? c->strict : c->loose))
 				return pos + 1 - from;
 		}
 		skip = ~0ull;
@@ -206,26 +217,41 @@ static size_t find_cut(const struct chunker *c, struct chunk_scratch *s,
 	return 0;
 }
 
+/* Of the chunk whose samples began at @first. */
+static void end_samples(struct chunk_samples *sm, size_t first, size_t chunk)
+{
+	if (sm->nr > sm->max)
+		sm->nr = first;
+	sm->nr = min_u64(sm->nr, first + CHUNK_SAMPLES_MAX);
+	sm->ends[chunk] = (u32)sm->nr;
+}
+
 static size_t cut_cdc(const struct chunker *c, struct chunk_scratch *s,
 		      const u8 *data, size_t n, bool final, u32 *lens,
-		      size_t *nr_ret)
+		      size_t *nr_ret, struct chunk_samples *sm)
 {
-	size_t from = 0, nr = 0, len;
+	size_t from = 0, nr = 0, first = 0, len;
 
 	s->scanned = 0;
 	while (from < n) {
 		len = 0;
+		first = sm ? sm->nr : 0;
 		if (n - from >= c->params.min)
-			len = find_cut(c, s, data, n, from);
+			len = find_cut(c, s, data, n, from, sm);
 		if (!len && n - from >= c->params.max)
 			len = c->params.max;
 		else if (!len && final)
 			len = n - from;
 		else if (!len)
 			break;
+		if (sm)
+			end_samples(sm, first, nr);
 		lens[nr++] = (u32)len;
 		from += len;
 	}
+	/* Those of what is left come when it is cut. */
+	if (sm && from < n)
+		sm->nr = first;
 	*nr_ret = nr;
 	return from;
 }
@@ -245,9 +271,10 @@ static size_t cut_fixed(const struct chunker *c, size_t n, bool final,
 	return from;
 }
 
-int chunker_cut(const struct chunker *c, struct chunk_scratch *s,
-		const u8 *data, size_t n, bool final, u32 *lens,
-		size_t max_lens, size_t *nr_ret, size_t *consumed_ret)
+int chunker_cut_sampled(const struct chunker *c, struct chunk_scratch *s,
+			const u8 *data, size_t n, bool final, u32 *lens,
+			size_t max_lens, size_t *nr_ret, size_t *consumed_ret,
+			struct chunk_samples *samples)
 {
 	bool fixed = c->params.method == CHUNK_FIXED;
 	size_t least = fixed ? c->params.avg : c->params.min;
@@ -257,8 +284,16 @@ int chunker_cut(const struct chunker *c, struct chunk_scratch *s,
 	if (n > s->max_bytes)
 		return -AKIN_E_too_large;
 	*consumed_ret = fixed ? cut_fixed(c, n, final, lens, nr_ret) :
-		cut_cdc(c, s, data, n, final, lens, nr_ret);
+		cut_cdc(c, s, data, n, final, lens, nr_ret, samples);
 	return 0;
+}
+
+int chunker_cut(const struct chunker *c, struct chunk_scratch *s,
+		const u8 *data, size_t n, bool final, u32 *lens,
+		size_t max_lens, size_t *nr_ret, size_t *consumed_ret)
+{
+	return chunker_cut_sampled(c, s, data, n, final, lens, max_lens, nr_ret,
+				   consumed_ret, NULL);
 }
 
 /* Candidates of a strip into hashes. */
@@ -278,15 +313,18 @@ static size_t sample_bits(const struct chunker *c, const u8 *data,
 	return nr;
 }
 
-static_assert(CHUNK_SAMPLE_SKIP >= CHUNK_HISTORY,
+static_assert(CHUNK_SAMPLE_SKIP >= CHUNK_HISTORY &&
+	      CHUNK_MIN_BYTES > CHUNK_HISTORY,
 	      "a kernel reads no bytes in front of the data");
 
 size_t chunker_sample(const struct chunker *c, const u8 *data, size_t n,
-		      u64 *hashes_ret, size_t max)
+		      u64 *hashes_ret)
 {
+	size_t at = chunker_gives_samples(c) ? c->params.min - 1 :
+					       CHUNK_SAMPLE_SKIP;
+	size_t nr = 0, words, max = CHUNK_SAMPLES_MAX;
 	u8 tail[CHUNK_HISTORY + CHUNK_WORD];
 	u64 bits[CHUNK_STRIP_WORDS];
-	size_t at = CHUNK_SAMPLE_SKIP, nr = 0, words;
 
 	for (; at < n && n - at >= CHUNK_WORD && nr < max;
 	     at += words * CHUNK_WORD) {
@@ -304,4 +342,9 @@ size_t chunker_sample(const struct chunker *c, const u8 *data, size_t n,
 	bits[0] &= (1ull << (n - at)) - 1;
 	return nr + sample_bits(c, tail + CHUNK_HISTORY, bits, 1,
 				hashes_ret + nr, max - nr);
+}
+
+bool chunker_gives_samples(const struct chunker *c)
+{
+	return c->params.method == CHUNK_CDC;
 }

@@ -46,14 +46,22 @@ static size_t lane_bytes(const struct session *s)
 			     sizeof(struct dir_sketch)));
 }
 
+/* What comes with a batch, its headroom included. */
+static size_t batch_more(const struct session *s)
+{
+	size_t samples = lane_headroom(s) + lane_batch_max(s);
+
+	return lane_headroom(s) + BATCH_MORE_BYTES +
+	       (s->depot->similar ? samples / BATCH_SAMPLES_PART : 0);
+}
+
 /* What is left for a batch, headroom excluded; 0: it does not fit. */
 static size_t share(const struct session *s, u32 nr_streams, u32 nr_batches,
 		    u32 nr_lanes)
 {
 	const struct lane_set *set = &s->lanes;
 	size_t taken = nr_lanes * lane_bytes(s) + nr_streams * STREAM_BYTES +
-		       (size_t)nr_batches *
-			       (lane_headroom(s) + BATCH_MORE_BYTES);
+		       (size_t)nr_batches * batch_more(s);
 
 	if (taken >= set->memory || nr_batches == 0)
 		return 0;

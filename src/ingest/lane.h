@@ -26,6 +26,8 @@
 /* Fills the vector lanes and stays in a second-level cache with its chunks. */
 #define BATCH_BYTES (512 * KiB)
 #define BATCH_BYTES_MIN (64 * KiB)
+/* One part in so many of it for its samples, if sketches are made. */
+#define BATCH_SAMPLES_PART 16
 
 /* A stream with a thread of its own: one being filled, one waiting, one being
  * processed. */
@@ -45,6 +47,7 @@ struct lane {
 	struct matcher *matcher;	/* NULL: nothing is compared */
 	/* Of one batch. */
 	struct hash_item *items;
+	const struct chunk_samples *samples;	/* borrowed; NULL: none */
 	struct fp *fps;
 	struct dir_hit *hits;
 	u32 nr_chunks, cap_chunks;

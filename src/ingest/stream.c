@@ -13,6 +13,8 @@ static void batch_free(struct batch *b)
 	mem_free(b->memory);
 	mem_free(b->ops);
 	mem_free(b->lens);
+	mem_free(b->samples.hashes);
+	mem_free(b->samples.ends);
 	mem_free(b);
 }
 

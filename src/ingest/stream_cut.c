@@ -12,6 +12,35 @@ const u8 *stream_op_data(const struct batch *b, const struct op *op)
 	return b->data + (s32)op->off;
 }
 
+/* Of so many bytes one has a sample: twice as often as is usual. */
+#define BYTES_A_SAMPLE 128
+static_assert(BATCH_SAMPLES_PART == BYTES_A_SAMPLE / sizeof(u64),
+	      "as lanes have been told");
+
+/* Room for the batch's samples; without memory for it there are none. */
+static struct chunk_samples *need_samples(struct ingest_stream *st,
+					  struct batch *b)
+{
+	size_t max = (st->headroom + b->cap) / BYTES_A_SAMPLE;
+	struct chunk_samples *sm = &b->samples;
+	u32 *ends;
+
+	if (!st->depot->similar || !chunker_gives_samples(st->depot->chunker))
+		return NULL;
+	if (sm->max < max) {
+		mem_free(sm->hashes);
+		sm->hashes = mem_calloc(max, sizeof(*sm->hashes));
+		sm->max = sm->hashes ? max : 0;
+	}
+	ends = mem_realloc(sm->ends, b->cap_chunks * sizeof(*ends));
+	if (!ends) {
+		sm->max = 0;
+		return NULL;
+	}
+	sm->ends = ends;
+	return sm;
+}
+
 /* Room for the chunks of @len more bytes. */
 static int need_lens(struct ingest_stream *st, struct batch *b, u32 len,
 		     u32 *max_ret)
@@ -39,15 +68,24 @@ static int cut_data(struct ingest_stream *st, struct batch *b, struct op *op,
 		    struct akin_diag *diag)
 {
 	const u8 *data = stream_op_data(b, op);
+	struct chunk_samples *samples, here;
 	size_t nr, consumed;
 	u32 max;
 	int err;
 
 	err = need_lens(st, b, op->len, &max);
-	if (!err)
-		err = chunker_cut(st->depot->chunker, scratch, data, op->len,
+	if (err)
+		return diag_set(diag, err, "cutting: %s", akin_strerror(err));
+	samples = need_samples(st, b);
+	if (samples) {
+		here = *samples;
+		here.ends += b->nr_chunks;
+	}
+	err = chunker_cut_sampled(st->depot->chunker, scratch, data, op->len,
 				  final, b->lens + b->nr_chunks, max, &nr,
-				  &consumed);
+				  &consumed, samples ? &here : NULL);
+	if (!err && samples)
+		samples->nr = here.nr;
 	if (err)
 		return diag_set(diag, err, "cutting: %s", akin_strerror(err));
 	op->nr_chunks = (u32)nr;
@@ -105,6 +143,7 @@ int stream_cut(struct ingest_stream *st, struct batch *b,
 	int err;
 
 	b->nr_chunks = 0;
+	b->samples.nr = 0;
 	err = prepend_carry(st, b);
 	if (err)
 		return diag_set(diag, err, "batch");

@@ -39,6 +39,7 @@ struct batch {
 	u32 nr_ops, cap_ops;
 	u32 *lens;		/* of the chunks of all DATA, in order */
 	u32 nr_chunks, cap_chunks;
+	struct chunk_samples samples;	/* of them, if sketches are made */
 	struct batch *next;
 };
 
@@ -109,11 +110,12 @@ const u8 *stream_op_data(const struct batch *b, const struct op *op);
 int stream_process(struct ingest_stream *st, struct batch *b,
 		   struct akin_diag *diag) __must_check;
 /*
- * For a new chunk without neighbours: its sketch into *sk (zeros: none), and
- * runs of stored chunks that it resembles. Returns how many, up to @max.
+ * For chunk @k of the batch, which is new and without neighbours: its sketch
+ * into *sk (zeros: none), and runs of stored chunks that it resembles. Returns
+ * how many, up to @max.
  */
-u32 stream_resemble(struct ingest_stream *st, const struct hash_item *item,
-		    struct dir_sketch *sk, struct group_ref *out, u32 max);
+u32 stream_resemble(struct ingest_stream *st, u32 k, struct dir_sketch *sk,
+		    struct group_ref *out, u32 max);
 /* A piece of an object's recipe: a piece_store_fn; @ctx is the stream. */
 int stream_store_piece(void *ctx, const struct buf *bytes,
 		       const struct hint *hint, struct fp *fp_ret,

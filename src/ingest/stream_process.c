@@ -20,6 +20,7 @@ static int list_chunks(struct lane *l, const struct batch *b,
 	int err;
 
 	l->nr_chunks = 0;
+	l->samples = b->samples.max ? &b->samples : NULL;
 	err = lane_need_chunks(l, b->nr_chunks, diag);
 	if (err)
 		return err;
@@ -39,11 +40,13 @@ static int list_chunks(struct lane *l, const struct batch *b,
  * region were mostly stored together. */
 #define NEAR_RUNS 32
 
-/* A chunk that is nowhere yet; chunk @i of what the cursor was told last. */
-static int store_chunk(struct ingest_stream *st, u32 i, const struct fp *fp,
-		       const struct hash_item *item, u64 *container_ret,
-		       struct akin_diag *diag)
+/* Chunk @k of the batch, which is nowhere yet; chunk @i of what the cursor was
+ * told last. */
+static int store_chunk(struct ingest_stream *st, u32 k, u32 i,
+		       u64 *container_ret, struct akin_diag *diag)
 {
+	const struct hash_item *item = &st->lane->items[k];
+	const struct fp *fp = &st->lane->fps[k];
 	struct group_ref near[NEAR_RUNS];
 	struct dir_sketch sketch = { { 0 } };
 	bool is_new = true;
@@ -56,8 +59,7 @@ static int store_chunk(struct ingest_stream *st, u32 i, const struct fp *fp,
 	} else {
 		nr = follow_near(st->follow, i, near, NEAR_RUNS);
 		if (!nr)
-			nr = stream_resemble(st, item, &sketch, near,
-					     NEAR_RUNS);
+			nr = stream_resemble(st, k, &sketch, near, NEAR_RUNS);
 		err = packer_add(&st->lane->data_packer, fp, item->data,
 				 item->len, NULL, near, nr, &at, diag);
 		if (!err && sketch.part[0])
@@ -92,7 +94,7 @@ static int emit_chunk(struct ingest_stream *st, u32 k, u32 i,
 			err = match_more(st->lane, k, 1, diag);
 	}
 	if (!err && (!hit->container || hit->len != item->len)) {
-		err = store_chunk(st, i, fp, item, &hit->container, diag);
+		err = store_chunk(st, k, i, &hit->container, diag);
 		if (!err && st->lane->matcher && !st->opt.dry_run)
 			match_stored(st->lane, k);
 	} else if (!err) {

@@ -44,8 +44,24 @@ static u32 around(const struct dir_hit *at, struct group_ref *out, u32 max)
 	return nr;
 }
 
-u32 stream_resemble(struct ingest_stream *st, const struct hash_item *item,
-		    struct dir_sketch *sk, struct group_ref *out, u32 max)
+/* From what cutting has sampled, if it has. */
+static bool make_sketch(const struct ingest_stream *st, u32 k,
+			struct dir_sketch *sk)
+{
+	const struct chunk_samples *sm = st->lane->samples;
+	const struct hash_item *item = &st->lane->items[k];
+	const struct sketcher *sketcher = st->depot->sketcher;
+	u32 first;
+
+	if (!sm)
+		return sketch_make(sketcher, item->data, item->len, sk);
+	first = k ? sm->ends[k - 1] : 0;
+	return sketch_from(sketcher, sm->hashes + first, sm->ends[k] - first,
+			   sk);
+}
+
+u32 stream_resemble(struct ingest_stream *st, u32 k, struct dir_sketch *sk,
+		    struct group_ref *out, u32 max)
 {
 	struct resembling *r = &st->resembling;
 	struct depot *d = st->depot;
@@ -53,10 +69,10 @@ u32 stream_resemble(struct ingest_stream *st, const struct hash_item *item,
 	u64 first;
 
 	if (!d->similar || !packer_wants_sketches(&st->lane->data_packer) ||
-	    !sketch_make(d->sketcher, item->data, item->len, sk))
+	    !make_sketch(st, k, sk))
 		return 0;
 	counters_add(d->counters, chunks_sketched, 1);
-	earn_loads(r, item->len);
+	earn_loads(r, st->lane->items[k].len);
 	first = r->since < CARRY_ON ? r->last.container : 0;
 	if (depot_resembling(d, sk, first, &r->loads_left, &at)) {
 		r->last = at;

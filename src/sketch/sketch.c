@@ -10,9 +10,6 @@
 
 #define FEATURES_PER_PART 4
 #define NR_FEATURES (DIR_SKETCH_PARTS * FEATURES_PER_PART)
-/* A chunk of 64 KiB has 256; more only where nearly all positions are alike,
- * and then the first ones say it all. */
-#define SAMPLES_MAX 1024
 /* Fewer say nothing: their greatest values are all the same. */
 #define SAMPLES_MIN 4
 
@@ -71,15 +68,14 @@ static u32 join(const struct sketcher *s, const u64 *f, u32 part)
 	return (u32)h ? (u32)h : 1;
 }
 
-bool sketch_make(const struct sketcher *s, const u8 *data, size_t n,
+bool sketch_from(const struct sketcher *s, const u64 *samples, size_t nr,
 		 struct dir_sketch *out)
 {
-	u64 samples[SAMPLES_MAX], f[NR_FEATURES] = { 0 }, v;
-	size_t nr, i;
+	u64 f[NR_FEATURES] = { 0 }, v;
+	size_t i;
 	u32 k;
 
 	memset(out, 0, sizeof(*out));
-	nr = chunker_sample(s->chunker, data, n, samples, SAMPLES_MAX);
 	if (nr < SAMPLES_MIN)
 		return false;
 	for (i = 0; i < nr; i++) {
@@ -91,4 +87,13 @@ bool sketch_make(const struct sketcher *s, const u8 *data, size_t n,
 	for (k = 0; k < DIR_SKETCH_PARTS; k++)
 		out->part[k] = join(s, f + k * FEATURES_PER_PART, k);
 	return true;
+}
+
+bool sketch_make(const struct sketcher *s, const u8 *data, size_t n,
+		 struct dir_sketch *out)
+{
+	u64 samples[CHUNK_SAMPLES_MAX];
+
+	return sketch_from(s, samples,
+			   chunker_sample(s->chunker, data, n, samples), out);
 }

@@ -33,6 +33,9 @@ int sketcher_new(const struct chunker *c, const u8 key[32],
 /* NULL is fine. */
 void sketcher_free(struct sketcher *s);
 
+/* From the samples of a chunk; otherwise as below. */
+bool sketch_from(const struct sketcher *s, const u64 *samples, size_t nr,
+		 struct dir_sketch *out);
 /*
  * The sketch of @n bytes. False, and zeros, if there is too little to sample:
  * short chunks, and long ones of little variety.
