@@ -34,6 +34,25 @@ static int setup(void **state)
 	return 0;
 }
 
+/* The second one needs the table of the first, and its sketches. */
+static int setup_similarity(void **state)
+{
+	struct setup *s;
+	u32 i;
+	int err;
+
+	err = setup(state);
+	s = *state;
+	for (i = 0; i < BYTES; i++) {
+		/* Bytes that shrink, and none but near copies of chunks. */
+		s->first[i] = 'a' + s->first[i] % 16;
+		s->second[i] = i % 200 ? s->first[i] : 'z';
+	}
+	s->base.engine = AKIN_ENGINE_SIMILARITY;
+	return err ? err : simpool_put(&s->base, "first", s->first, BYTES,
+				       NULL);
+}
+
 static int teardown(void **state)
 {
 	struct setup *s = *state;
@@ -259,6 +278,10 @@ int main(void)
 		cmocka_unit_test(test_fail_nth_allocation_of_restore),
 		cmocka_unit_test(test_disk_full_at_every_point),
 		cmocka_unit_test(test_full_disk_gives_back),
+		cmocka_unit_test_setup_teardown(test_fail_nth_io_of_backup,
+						setup_similarity, teardown),
+		cmocka_unit_test_setup_teardown(test_fail_nth_allocation,
+						setup_similarity, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -95,6 +95,7 @@ int simpool_put(struct simpool *sp, const char *name, const void *data,
 	struct akin_backup_options opt = { .host = "test",
 					   .verify = sp->verify,
 					   .delta_depth = sp->delta_depth,
+					   .engine = sp->engine,
 					   .notice = on_notice, .ctx = sp };
 	struct source s = { data, n };
 	struct akin_pool *p;

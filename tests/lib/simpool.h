@@ -15,6 +15,7 @@ struct simpool {
 	const struct hash_ops *data_hash;
 	enum akin_verify verify;
 	int delta_depth;
+	enum akin_engine engine;
 	/* Of the last simpool_put(). */
 	struct akin_backup_result result;
 	u32 nr_notices;
