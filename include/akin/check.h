@@ -90,7 +90,7 @@ struct akin_stats {
 	uint64_t bytes_unique;	/* raw bytes of the chunks stored */
 	uint64_t bytes_data;	/* data containers, files */
 	uint64_t bytes_meta_containers;
-	uint64_t bytes_index;
+	uint64_t bytes_index;	/* its runs, and the similarity table */
 	uint64_t bytes_catalog;
 	uint64_t bytes_records;	/* snapshot records and superblocks */
 	uint64_t bytes_other;	/* reserve, files nobody names */

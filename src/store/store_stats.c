@@ -58,6 +58,8 @@ static int sum_one(void *ctx, const char *name, bool is_dir)
 		err = add_size(s, path, &s->out->bytes_catalog);
 	else if (!err && strcmp(path, FILE_SUPERBLOCK) == 0)
 		err = add_size(s, path, &s->out->bytes_records);
+	else if (!err && strcmp(path, FILE_SIMILAR) == 0)
+		err = add_size(s, path, &s->out->bytes_index);
 	if (!err && is_dir && s->depth < MAX_DEPTH)
 		err = sum_dir(s, path);
 	return err;
