@@ -26,6 +26,7 @@ struct cli {
 	char **argv;
 	bool stdin_was_closed;
 	int output_errno;	/* of the first write that failed */
+	char snapshot[33];	/* id of the one that was made; "" */
 };
 
 int cli_cmd_init(struct cli *c);

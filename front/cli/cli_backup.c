@@ -145,6 +145,7 @@ static int finish(struct cli *c, const struct akin_backup_result *r, int err)
 	cli_term_clear();
 	if (err && err != -AKIN_E_partial)
 		return err;
+	memcpy(c->snapshot, r->id, sizeof(c->snapshot));
 	if (c->args.json)
 		print_json(c, r, err);
 	else if (!c->args.quiet)

@@ -13,6 +13,7 @@
 
 #include "cli.h"
 #include "cli_exit.h"
+#include "cli_hook.h"
 #include "cli_signal.h"
 
 #define OUTPUT_BYTES (64 * 1024)
@@ -74,7 +75,9 @@ static int run(struct cli *c)
 		return cli_cmd_help(c);
 	if (c->args.version)
 		return cli_cmd_version(c);
-	err = commands[c->args.command](c);
+	err = cli_hook_before(c);
+	if (!err)
+		err = commands[c->args.command](c);
 	cli_term_clear();
 	return err;
 }
@@ -115,11 +118,13 @@ static int report(struct cli *c, int err)
 int main(int argc, char **argv)
 {
 	struct cli c = { .argc = argc, .argv = argv };
+	bool have_command;
 	int err, code;
 
 	prepare(&c);
 	err = cli_args_parse(argc, argv, &c.args, &c.diag);
 	cli_term_init(!c.args.quiet, c.args.json);
+	have_command = !err;
 	if (!err)
 		err = run(&c);
 	code = report(&c, err);
@@ -127,6 +132,8 @@ int main(int argc, char **argv)
 	cli_signal_session(NULL);
 	akin_session_close(c.session);
 	akin_pool_close(c.pool);
+	if (have_command && !c.args.help && !c.args.version)
+		code = cli_hook_after(&c, code);
 	cli_json_release(&c.json);
 	cli_str_release(&c.text);
 	cli_args_release(&c.args);

@@ -21,6 +21,9 @@
 		B(GET) | B(OBJECTS))
 /* Commands that write data. */
 #define WRITING (B(BACKUP) | B(PUT))
+/* Commands that one runs from a timer, or waits for. */
+#define HOOKED (B(BACKUP) | B(RESTORE) | B(VERIFY) | B(COPY) | B(REWRITE) | \
+		B(FORGET) | B(GC) | B(OPTIMIZE) | B(CHECK) | B(REPAIR))
 /* Commands that speak of a policy. */
 #define KEEPING (B(FORGET) | B(POLICY))
 
@@ -52,6 +55,10 @@ const struct cli_option cli_options[] = {
 	  "explain the command, by example", .line_only = true },
 	{ "version", 0, CLI_FLAG, NULL, CLI_ALL, AT(version),
 	  "print the version", .line_only = true },
+	{ "hook-before", 0, CLI_STRING, "CMD", HOOKED, AT(hook_before),
+	  "run CMD by the shell before; if it fails nothing else is done" },
+	{ "hook-after", 0, CLI_STRING, "CMD", HOOKED, AT(hook_after),
+	  "run CMD by the shell afterwards, whatever happened; it is told" },
 
 	/* init ----------------------------------------------------------- */
 	{ "meta-dir", 0, CLI_STRING, "DIR", B(INIT), AT(meta_dir),

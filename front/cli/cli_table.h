@@ -33,6 +33,7 @@ struct cli_args {
 	bool have_command;
 	const char *pool;
 	bool json, quiet, verbose, help, version;
+	const char *hook_before, *hook_after;
 	uint64_t memory;
 	unsigned threads;
 	/* init */

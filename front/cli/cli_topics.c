@@ -72,6 +72,31 @@ const struct cli_topic cli_topics[] = {
 	"so nothing below it can be taken back. In a pattern file empty lines and\n"
 	"lines that begin with '#' are skipped.\n", NULL },
 
+	{ "hooks", "HOOKS", "commands of yours before and after",
+	"--hook-before CMD and --hook-after CMD run CMD by /bin/sh, for a snapshot\n"
+	"of a volume, a dump, a message. Both may stand in the configuration, and\n"
+	"are then run around every command that has them. While they run no pool\n"
+	"is open, so they may mount and unmount it.\n"
+	"\n"
+	"If the one before fails, nothing is done and the exit code is 1. The one\n"
+	"after runs whatever happened, also then and after an interruption; if it\n"
+	"fails that is a warning: exit code 3 unless there is another one. Both are\n"
+	"told, in the environment,\n"
+	"\n"
+	"    AKIN_HOOK       'before' or 'after'\n"
+	"    AKIN_COMMAND    'backup' and so on\n"
+	"    AKIN_POOL       the pool, so that 'akin' works on it\n"
+	"\n"
+	"and the one after also\n"
+	"\n"
+	"    AKIN_EXIT_CODE  as in 'akin help exit-codes'\n"
+	"    AKIN_RESULT     success, warnings, failure or interrupted\n"
+	"    AKIN_MESSAGE    what went wrong; empty if nothing did\n"
+	"    AKIN_SNAPSHOT   id of the snapshot that a backup made, or empty\n"
+	"\n"
+	"What they print goes to standard error; their input is empty. An 'akin'\n"
+	"that a hook runs has no hooks of its own.\n", NULL },
+
 	{ "compression", "COMPRESSION", "codecs, their levels, and what they are for",
 	"CODEC of --compression is one of\n"
 	"\n"

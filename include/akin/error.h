@@ -80,7 +80,8 @@ enum akin_error_class {
 	E(source_vanished, SOURCE, ENOENT, "source vanished while it was read") \
 	E(source_exec,   SOURCE,  EPIPE,   "the producing command failed") \
 	E(partial,       SOURCE,  EIO,     "completed with warnings") \
-	E(differs,       OTHER,   EEXIST,  "differs")
+	E(differs,       OTHER,   EEXIST,  "differs") \
+	E(hook,          OTHER,   ECANCELED, "a hook failed")
 
 enum akin_error {
 	AKIN_OK = 0,
