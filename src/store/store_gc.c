@@ -13,9 +13,13 @@
 #include "os/clock.h"
 #include "store/store.h"
 
-/* An index is built anew when most of it is about what is gone. */
-#define INDEX_STALE 2
-#define INDEX_SLACK 65536
+/*
+ * An index is built anew when a third of it is about what is gone; after all
+ * has been stored again, it is a half. Entries, besides: 256 KiB of a small
+ * pool's index are not worth it.
+ */
+#define INDEX_STALE_PERCENT 150
+#define INDEX_SLACK 16384
 
 struct reclaim {
 	struct akin_pool *p;
@@ -191,7 +195,7 @@ static void tidy_index(struct reclaim *c)
 
 	if (p->rehearse || catalog_totals(p->catalog, &t, NULL) ||
 	    catalog_each_container(p->catalog, add_entries, &entries, NULL) ||
-	    t.run_entries < INDEX_STALE * entries + INDEX_SLACK)
+	    t.run_entries < entries * INDEX_STALE_PERCENT / 100 + INDEX_SLACK)
 		return;
 	c->out->index_rebuilt = !store_reindex(p, NULL, &res, NULL);
 }
