@@ -118,7 +118,7 @@ static u8 depth_of(u64 number, u8 depth, u32 every)
 void session_set_delta_depth(struct session *s, u8 depth)
 {
 	s->delta_depth = (u8)min_u64(depth, SESSION_DELTA_DEPTH_MAX);
-	s->meta_depth = s->delta_depth ? META_DEPTH : 0;
+	s->meta_depth = s->delta_depth;
 }
 
 static void choose_depths(struct session *s, const struct session_options *opt)
@@ -126,6 +126,7 @@ static void choose_depths(struct session *s, const struct session_options *opt)
 	u64 number = s->info.number;
 
 	session_set_delta_depth(s, opt->delta_depth);
+	s->meta_depth = s->delta_depth ? META_DEPTH : 0;
 	if (!opt->vary_depth)
 		return;
 	s->delta_depth = depth_of(number, s->delta_depth, REBASE_EVERY);

@@ -116,8 +116,8 @@ u32 session_max_streams(struct depot *d, size_t memory, u8 verify);
 int session_pretend(struct session *s, const struct fp *fp, bool *new_ret,
 		    struct akin_diag *diag) __must_check;
 
-/* From the next group on; every stream and packer is closed, and the session
- * has settled. */
+/* Of data and of metadata, from the next group on; every stream and packer is
+ * closed, and the session has settled. */
 void session_set_delta_depth(struct session *s, u8 depth);
 /* Every container that was finished is sealed. No stream may write meanwhile. */
 int session_settle(struct session *s, struct akin_diag *diag) __must_check;
