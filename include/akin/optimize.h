@@ -25,7 +25,8 @@ struct akin_optimize_progress {
 struct akin_optimize_options {
 	bool dry_run;	/* works on a pool opened for reading, too */
 	bool all;	/* also series in which nothing is new since the last */
-	/* As for akin_init_options; 0: AKIN_OPTIMIZE_DEPTH_DEFAULT. */
+	/* As for akin_init_options; 0: AKIN_OPTIMIZE_DEPTH_DEFAULT, or less
+	 * if there is little memory. */
 	int delta_depth;
 	/* NULL: the pool's, of zstd a level that takes longer. */
 	const char *compression;

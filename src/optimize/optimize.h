@@ -36,7 +36,7 @@ struct optimize_options {
 	struct catalog *catalog;
 	struct decoder *dec;		/* the calling thread's */
 	size_t fresh_dirs_bytes, fresh_groups_bytes;
-	unsigned nr_threads;
+	unsigned nr_threads;		/* that compress */
 	/* Which generation of a container may be read; as for the depot. */
 	int (*generation)(void *ctx, u64 container, u32 *generation_ret,
 			  struct akin_diag *diag);

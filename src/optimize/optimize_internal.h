@@ -74,7 +74,7 @@ int optimize_settle(struct optimize *o, struct akin_diag *diag) __must_check;
 
 /* optimize_store.c --------------------------------------------------------*/
 
-/* Where a chunk or piece is fresh; 0: nowhere. */
+/* Where a piece of metadata is fresh; 0: nowhere. */
 int optimize_find(struct optimize *o, const struct fp *fp, u64 *container_ret,
 		  struct akin_diag *diag) __must_check;
 /*

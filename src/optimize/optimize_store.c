@@ -13,10 +13,37 @@
 #define NEAR_RUNS 32
 /* Copies of one chunk that are tried. */
 #define COPIES_TRIED 4
+/* Of one piece, in the runs of the index. */
+#define PLACES_MAX 8
 /* A piece of a listing of that length may have records that run over its end;
  * that it is fresh says nothing of them. */
 #define PIECE_RUNS_OVER (64 * KiB)
 
+/* What the index in memory does not hold, if it holds only a sample. */
+static int find_on_disk(struct optimize *o, const struct fp *fp,
+			u64 *container_ret, struct akin_diag *diag)
+{
+	struct place at[PLACES_MAX];
+	struct index_stats st;
+	struct dir_hit hit;
+	u32 nr, i;
+	int err;
+
+	index_get_stats(o->new->index, &st);
+	if (!st.sample_shift)
+		return 0;
+	err = index_lookup_disk(o->new->index, fp, at, PLACES_MAX, &nr, diag);
+	for (i = 0; !err && i < nr && !*container_ret; i++) {
+		if (!dircache_verify(o->new->dirs, &at[i], fp, &hit, NULL))
+			*container_ret = hit.container;
+	}
+	return err;
+}
+
+/*
+ * A piece that is not found costs all below it a look, in each snapshot that
+ * has it: so it is worth reading a page of each run.
+ */
 int optimize_find(struct optimize *o, const struct fp *fp, u64 *container_ret,
 		  struct akin_diag *diag)
 {
@@ -25,7 +52,8 @@ int optimize_find(struct optimize *o, const struct fp *fp, u64 *container_ret,
 
 	err = depot_find(o->new, fp, 1, &hit, diag);
 	*container_ret = err ? 0 : hit.container;
-	return err;
+	return err || hit.container ? err :
+	       find_on_disk(o, fp, container_ret, diag);
 }
 
 /* Chunks --------------------------------------------------------------------*/
@@ -43,7 +71,9 @@ static int read_at(struct optimize *o, const struct dir_hit *at,
 {
 	const struct directory *d;
 	struct container_reader *r;
+	struct groupcache *groups = o->old->groups;
 	struct dir_entry e = { 0 };
+	u32 nth = 0;
 	long i;
 	int err;
 
@@ -52,20 +82,27 @@ static int read_at(struct optimize *o, const struct dir_hit *at,
 		return err;
 	d = container_directory(r);
 	i = container_entry_index(d, at->entry);
-	if (i >= 0)
+	if (i >= 0) {
 		e = d->entries[i];
+		nth = (u32)i - d->groups[e.group].first;
+	}
 	dircache_put(o->old->dirs, at->container);
 	if (i < 0 || !fp_equal(&e.fp, fp))
 		return -AKIN_E_fp_unknown;
-	err = groupcache_get(o->old->groups, o->opt->dec, at->container,
-			     e.group, &out->group, NULL);
+	err = groupcache_get_raw(groups, o->opt->dec, at->container, e.group,
+				 &out->group, NULL);
 	if (err)
 		return err;
 	/* Unless the directory changed between the two looks at it. */
-	if (e.raw_off + e.len > out->group->raw_len) {
-		groupcache_put(o->old->groups, out->group);
+	if (e.raw_off + e.len > out->group->raw_len)
+		err = -AKIN_E_bad_length;
+	else
+		err = groupcache_check(groups, o->opt->dec, out->group, &nth,
+				       1, NULL);
+	if (err) {
+		groupcache_put(groups, out->group);
 		out->group = NULL;
-		return -AKIN_E_bad_length;
+		return err;
 	}
 	out->data = out->group->raw + e.raw_off;
 	out->len = e.len;

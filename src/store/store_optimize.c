@@ -107,30 +107,87 @@ static void cost_after(struct optimizing *c)
 		memset(out, 0, sizeof(*out));
 }
 
+/*
+ * What a run takes besides the caches: the session's buffers, groups on their
+ * way and directories of open containers; and for each thread that compresses,
+ * codecs, and for each level of a chain a group and what it was made from.
+ * Levels of zstd above the default of backups take more.
+ */
+#define SESSION_BYTES (4 * MiB)
+#define THREAD_BYTES (2 * MiB)
+#define THREAD_MORE_BYTES (2 * MiB)
+#define THREAD_MOST_BYTES (8 * MiB)
+#define LEVEL_MORE 4
+#define LEVEL_MOST 10
+#define LEVEL_GROUPS 4
+#define CACHES_MIN (2 * MiB)
+/* With less, what was not asked for is chosen smaller. */
+#define ROOMY_BYTES (64 * MiB)
+#define DEPTH_SMALL 2
+
+static size_t thread_bytes(const struct akin_pool *p,
+			   const struct codec_choice *codec, u8 depth)
+{
+	size_t bytes = THREAD_BYTES;
+
+	if (codec->id == CODEC_ZSTD && codec->level >= LEVEL_MOST)
+		bytes += THREAD_MOST_BYTES;
+	else if (codec->id == CODEC_ZSTD && codec->level >= LEVEL_MORE)
+		bytes += THREAD_MORE_BYTES;
+	return bytes + (size_t)depth * LEVEL_GROUPS * p->super.group_bytes;
+}
+
 static int choose(struct optimizing *c, struct optimize_options *o,
 		  struct codec_choice *codec, struct akin_diag *diag)
 {
+	bool roomy = c->p->budget.total >= ROOMY_BYTES;
 	int depth = c->opt->delta_depth;
 
 	if (depth < AKIN_DELTA_NONE || depth > SESSION_DELTA_DEPTH_MAX)
 		return diag_set(diag, -AKIN_E_usage, "delta depth: from 0 to "
 				"%d", SESSION_DELTA_DEPTH_MAX);
 	o->delta_depth = depth > 0 ? (u8)depth :
-			 depth < 0 ? 0 : AKIN_OPTIMIZE_DEPTH_DEFAULT;
+			 depth < 0 ? 0 :
+			 roomy ? AKIN_OPTIMIZE_DEPTH_DEFAULT : DEPTH_SMALL;
 	o->session.codec = codec;
 	if (c->opt->compression)
 		return codec_parse(c->opt->compression, codec, diag);
 	*codec = depot_codec(&c->p->depot);
-	if (codec->id == CODEC_ZSTD && codec->level < ZSTD_LEVEL)
+	if (roomy && codec->id == CODEC_ZSTD && codec->level < ZSTD_LEVEL)
 		codec->level = ZSTD_LEVEL;
 	return 0;
 }
 
 /*
- * No stream is open, so their share is free: a half for decoding what new
- * groups are compressed against, a quarter for directories of new containers.
- * The rest is for groups on their way.
+ * No stream is open and the pool's own workers rest, so their shares are free.
+ * As many threads as half of that has room for; the rest is for caches: of old
+ * groups, of new ones that others are compressed against, of directories.
  */
+static int split_memory(struct optimizing *c, struct optimize_options *o,
+			size_t *old_groups, struct akin_diag *diag)
+{
+	const struct store_budget *b = &c->p->budget;
+	size_t have = b->streams + b->groups + b->threads;
+	size_t each = thread_bytes(c->p, o->session.codec, o->delta_depth);
+	size_t nr = 1, need;
+
+	if (have / 2 > SESSION_BYTES)
+		nr = min_u64((have / 2 - SESSION_BYTES) / each,
+			     c->p->nr_threads);
+	o->nr_threads = (unsigned)max_u64(nr, 1);
+	need = SESSION_BYTES + o->nr_threads * each + CACHES_MIN;
+	if (need > have)
+		return diag_set(diag, -AKIN_E_usage, "--memory: %zu MiB is too "
+				"little for this; the least is %zu MiB",
+				b->total / (size_t)MiB,
+				(b->total + (need - have) * 2) / (size_t)MiB);
+	have -= need - CACHES_MIN;
+	*old_groups = have / 2;
+	o->fresh_groups_bytes = have / 3;
+	o->fresh_dirs_bytes = have / 6;
+	return 0;
+}
+
 static int run(struct optimizing *c, struct akin_diag *diag)
 {
 	struct akin_pool *p = c->p;
@@ -138,9 +195,6 @@ static int run(struct optimizing *c, struct akin_diag *diag)
 		.depot = &p->depot,
 		.catalog = p->catalog,
 		.dec = &p->dec,
-		.fresh_groups_bytes = p->budget.streams / 2,
-		.fresh_dirs_bytes = p->budget.streams / 4,
-		.nr_threads = p->nr_threads,
 		.generation = store_generation,
 		.generation_ctx = p,
 		.data_hash = p->data_hash,
@@ -153,9 +207,12 @@ static int run(struct optimizing *c, struct akin_diag *diag)
 	};
 	struct codec_choice codec;
 	struct optimize_result r;
+	size_t old_groups = 0;
 	int err;
 
 	err = choose(c, &o, &codec, diag);
+	if (!err)
+		err = split_memory(c, &o, &old_groups, diag);
 	if (err)
 		return err;
 	store_session_info(NULL, "optimize", &o.session.info);
@@ -164,7 +221,7 @@ static int run(struct optimizing *c, struct akin_diag *diag)
 	o.session.view = p->view;
 	o.session.verify = p->super.verify == SUPER_VERIFY_WRITE ?
 				   SUPER_VERIFY_WRITE : SUPER_VERIFY_OFF;
-	groupcache_set_budget(p->depot.groups, p->budget.groups);
+	groupcache_set_budget(p->depot.groups, old_groups);
 	err = optimize_run(&o, &r, diag);
 	store_return_stream_memory(p);
 	if (p->locked_session)

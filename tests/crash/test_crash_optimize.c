@@ -14,6 +14,8 @@
 #include "testlib.h"
 
 #define BYTES ((size_t)96 * 1024)
+/* Room for what is chosen by itself where there is room. */
+#define MEMORY (64 * MiB)
 #define VERSIONS 3
 #define NAME "s"
 
@@ -97,6 +99,7 @@ static int setup(void **state)
 	int i;
 
 	must(simpool_init(&s->base, &d), &d);
+	s->base.memory = MEMORY;
 	for (i = 0; i < VERSIONS; i++) {
 		s->data[i] = malloc(BYTES);
 		make_version(s->data[i], i);

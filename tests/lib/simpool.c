@@ -56,7 +56,8 @@ int simpool_open(struct simpool *sp, bool read_only, struct akin_pool **out,
 		 struct akin_diag *diag)
 {
 	struct akin_open_options opt = { .read_only = read_only,
-					 .memory_bytes = 32 << 20,
+					 .memory_bytes = sp->memory ?
+						sp->memory : 32 << 20,
 					 .nr_threads = 1 };
 
 	return store_open_hashed(simdisk_attach(sp->meta, !read_only),

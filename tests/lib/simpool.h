@@ -16,6 +16,7 @@ struct simpool {
 	enum akin_verify verify;
 	int delta_depth;
 	enum akin_engine engine;
+	size_t memory;
 	/* Of the last simpool_put(). */
 	struct akin_backup_result result;
 	u32 nr_notices;

@@ -17,6 +17,8 @@
 #include "testlib.h"
 
 #define BYTES ((size_t)256 * 1024)
+/* Room for what is chosen by itself where there is room. */
+#define MEMORY (64 * MiB)
 #define VERSIONS 6
 #define NAME "series"
 
@@ -63,6 +65,7 @@ static int setup(void **state)
 	int i;
 
 	must(simpool_init(&w->sp, &d), &d);
+	w->sp.memory = MEMORY;
 	for (i = 0; i < VERSIONS; i++) {
 		w->data[i] = malloc(BYTES);
 		make_version(w->data[i], i);
@@ -345,6 +348,18 @@ static void test_depth_and_codec(void **state)
 	for (i = 0; i < VERSIONS; i++)
 		assert_int_equal(cost_of(&sp, w->number[i]).depth, 0);
 	expect_all(w, &sp);
+	/* With little memory, less of what was not asked for. */
+	sp.memory = 0;
+	memset(&opt, 0, sizeof(opt));
+	opt.all = true;
+	must(optimize(&sp, &opt, &r, &d), &d);
+	gc(&sp);
+	for (i = 0; i < VERSIONS; i++)
+		assert_true(cost_of(&sp, w->number[i]).depth <= 2);
+	expect_all(w, &sp);
+	opt.delta_depth = 8;
+	assert_int_equal(optimize(&sp, &opt, &r, &d), -AKIN_E_usage);
+	opt.delta_depth = 0;
 	opt.compression = "nonsense";
 	assert_true(optimize(&sp, &opt, &r, &d) != 0);
 	simpool_free(&sp);
