@@ -119,6 +119,7 @@ void cli_args_release(struct cli_args *args)
 	cli_list_release(&args->paths);
 	cli_list_release(&args->includes);
 	cli_list_release(&args->keep_tags);
+	cli_list_release(&args->drop);
 	cli_list_release(&args->add_tags);
 	cli_list_release(&args->remove_tags);
 	cli_list_release(&args->set_tags);
