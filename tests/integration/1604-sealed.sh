@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A sealed pool: backups go on, whoever has the backups' rights can destroy the
+# metadata and no more, and everything comes back.
+. "$(dirname "$0")/functions.sh"
+requires_command jq
+requires_nobody
+requires_command chattr
+seal=$here/../../contrib/akin-seal
+
+touch "$tmp/probe"
+if ! chattr +i "$tmp/probe" 2>/dev/null; then
+	skip "no immutable files here"
+fi
+chattr -i "$tmp/probe"
+# Or nothing could clean up.
+undo() {
+	chattr -R -i "$pool" 2>/dev/null || :
+	cleanup
+}
+trap undo EXIT
+
+mkdir "$src"
+noise 500000 one >"$src/one"
+echo first >"$src/f"
+mkdir "$pool"
+chown 65534 "$pool"
+chmod 755 "$src"
+chmod 644 "$src"/*
+nobody() {
+	as_nobody env AKIN_CONFIG= HOME=/nonexistent "$tmp/akin" "$@"
+}
+expect 0 nobody init "$pool"
+expect 0 nobody -p "$pool" backup --json "$src"
+first=$(summary snapshot)
+expect 2 "$seal"
+expect 4 "$seal" "$tmp"
+# Young files are left alone: they may be in the making.
+expect 0 "$seal" "$pool"
+expect 0 nobody -p "$pool" tag "$first" --add t
+AKIN_SEAL_MINUTES=-1 expect 0 "$seal" "$pool"
+
+# Backups and restores go on.
+noise 400000 two >"$src/two"
+chmod 644 "$src/two"
+expect 0 nobody -p "$pool" backup --json "$src"
+second=$(summary snapshot)
+AKIN_SEAL_MINUTES=-1 expect 0 "$seal" "$pool"
+expect 0 nobody -p "$pool" check --read-data
+expect 0 nobody -p "$pool" verify "latest:$src"
+
+# Whoever has the backups' rights tries to destroy them.
+count() {
+	find "$pool/data/containers" "$pool/data/snapshots" -type f | wc -l
+}
+before=$(count)
+nobody -p "$pool" forget "$first" "$second" >/dev/null 2>&1 && fail "forgotten"
+nobody -p "$pool" gc >/dev/null 2>&1 && fail "reclaimed"
+as_nobody find "$pool/data" -type f -delete 2>/dev/null || :
+as_nobody find "$pool/data" -type f -exec sh -c 'echo x >"$1"' sh {} \; \
+	2>/dev/null || :
+assert_eq files "$(count)" "$before"
+as_nobody rm -rf "$pool/meta"
+
+# All of it comes back from the data directory.
+expect 0 "$seal" --lift "$pool"
+expect 0 nobody -p "$pool" repair --yes
+assert_eq snapshots "$(nobody -p "$pool" snapshots --json |
+	jq -r 'select(.type == "snapshot") | .id' | sort | paste -sd ' ')" \
+	"$(printf '%s\n' "$first" "$second" | sort | paste -sd ' ')"
+expect 0 nobody -p "$pool" check --read-data
+expect 0 nobody -p "$pool" verify "latest:$src"
+expect 0 nobody -p "$pool" forget "$first"
+expect 0 nobody -p "$pool" gc
