@@ -236,6 +236,8 @@ static int put_group(struct salvage *w, const struct container_group *g)
 	w->last_entry = h->chunks[h->nr_chunks - 1].entry;
 	w->s->groups++;
 	w->s->chunks += h->nr_chunks;
+	if (!w->writer)
+		return 0;
 	got = add_chunks(w, h);
 	if (got)
 		return got;
@@ -304,6 +306,8 @@ int repair_salvage(struct depot *depot, struct decoder *dec,
 		err = look(&w);
 	if (!err && !only_look)
 		err = write_generation(&w);
+	else if (!err && s->decode && !w.have_dir && s->groups)
+		err = put_groups(&w);
 	ignore_result(file_close(w.file, NULL));	/* was only read */
 	directory_release(&w.dir);
 	buf_release(&w.prefix);

@@ -31,6 +31,7 @@ struct repair_salvage {
 	u8 kind;		/* if its header cannot be read; 0: unknown */
 	u32 generation;		/* to write */
 	u64 session;		/* that writes it */
+	bool decode;		/* looking, too, count only what decodes */
 	/* out */
 	u64 groups, chunks;	/* that are sound; 0: nothing was written */
 	u8 kind_found;
@@ -39,8 +40,8 @@ struct repair_salvage {
 
 /*
  * Write s->generation with what is left, durably, unless that is nothing. With
- * @look nothing is written, and references are not looked at. An error means
- * that it could not be done, not that the file is damaged.
+ * @look nothing is written, and what groups refer to is not looked at. An error
+ * means that it could not be done, not that the file is damaged.
  */
 int repair_salvage(struct depot *depot, struct decoder *dec,
 		   struct repair_salvage *s, bool look, struct akin_diag *diag)

@@ -78,6 +78,8 @@ static int look_at(struct look *l, const struct catalog_container *row)
 
 	if (!find_file(p->data, row->number, row->generation, name, &aside))
 		return 0;
+	/* It was tried before: what could not be decoded then is no news. */
+	v.decode = aside;
 	err = repair_salvage(&p->depot, &p->dec, &v, true, l->diag);
 	if (err || (aside && !v.groups))
 		return err;

@@ -209,5 +209,11 @@ int store_repair_pool(struct store_repair *r, struct akin_diag *diag)
 	if (r->opt->dry_run && !damaged && r->nr_steps)
 		return diag_set(diag, -AKIN_E_bad_data, "there is something "
 				"to repair");
-	return damaged ? conclude(r, &why, diag) : 0;
+	if (damaged)
+		return conclude(r, &why, diag);
+	if (r->out->snapshots_lost)
+		return diag_set(diag, -AKIN_E_bad_data, "%llu snapshots are "
+				"lost; their records are in the quarantine",
+				(unsigned long long)r->out->snapshots_lost);
+	return 0;
 }

@@ -577,6 +577,110 @@ static void test_asks_first(void **state)
 	simpool_free(&sp);
 }
 
+/* Damage of any kind ----------------------------------------------------------*/
+
+/* A hole, a flip, or a cut that looks like zeros to the end, in any file but
+ * the data disk's superblock. */
+static void hurt(struct simdisk *sd, struct rng *r)
+{
+	struct sim_name *names, *f;
+	size_t nr, n;
+	u64 off;
+	u8 *none;
+
+	names = simdisk_names(sd, &nr);
+	do {
+		f = &names[rng_below(r, nr)];
+	} while (f->is_dir || !f->size_bytes ||
+		 !strcmp(f->path, FILE_SUPERBLOCK) ||
+		 !strcmp(f->path, FILE_LOCKS));
+	off = rng_below(r, f->size_bytes);
+	if (rng_below(r, 3) == 0) {
+		simdisk_flip_bit(sd, f->path, off, (unsigned)rng_below(r, 8));
+	} else {
+		n = (size_t)(f->size_bytes - off);
+		if (rng_below(r, 2))
+			n = (size_t)min_u64(n, 1 + rng_below(r, 20000));
+		none = calloc(1, n);
+		simdisk_poke(sd, f->path, off, none, n);
+		free(none);
+	}
+	simdisk_names_free(names, nr);
+}
+
+/* Nothing wrong is given back, a second repair has nothing to do, and with the
+ * data once more everything is whole. */
+static void expect_honest(struct simpool *sp, u8 *const *data, u64 seed)
+{
+	struct akin_repair_options opt = { .read_data = true };
+	struct akin_repair_result r;
+	enum simpool_found found;
+	struct akin_diag d;
+	char name[8];
+	int i, err;
+
+	err = repair(sp, &opt, &r, &d);
+	if (err && akin_error_class(err) != AKIN_CLASS_CORRUPT)
+		fail_msg("seed %llu: %s", (unsigned long long)seed, d.text);
+	for (i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "v%d", i);
+		memset(&d, 0, sizeof(d));
+		if (!simpool_get(sp, name, data[i], BYTES, &found, &d) &&
+		    found == SIMPOOL_OTHER)
+			fail_msg("seed %llu: '%s' is wrong",
+				 (unsigned long long)seed, name);
+	}
+	err = repair(sp, &opt, &r, &d);
+	if ((err && akin_error_class(err) != AKIN_CLASS_CORRUPT) || r.steps)
+		fail_msg("seed %llu: again, %llu steps: %s",
+			 (unsigned long long)seed,
+			 (unsigned long long)r.steps, d.text);
+	for (i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "v%d", i);
+		memset(&d, 0, sizeof(d));
+		must(simpool_put(sp, name, data[i], BYTES, &d), &d);
+		must(simpool_get(sp, name, data[i], BYTES, &found, &d), &d);
+		assert_int_equal(found, SIMPOOL_WHOLE);
+	}
+}
+
+static void test_any_damage(void **state)
+{
+	u64 seed, last = getenv("AKIN_TEST_SLOW") ? 400 : 12;
+	struct akin_diag d = { 0 };
+	struct simpool base, sp;
+	u8 *data[3];
+	struct rng r;
+	char name[8];
+	u64 i;
+
+	must(simpool_init(&sp, &d), &d);
+	for (i = 0; i < 3; i++) {
+		data[i] = malloc(BYTES);
+		simpool_fill(i + 7, data[i], BYTES);
+		snprintf(name, sizeof(name), "v%d", (int)i);
+		must(simpool_put(&sp, name, data[i], BYTES, &d), &d);
+	}
+	base = simpool_reboot(&sp, 1, SIM_KEEP);
+	simpool_free(&sp);
+	for (seed = 1; seed <= last; seed++) {
+		r.s = seed;
+		sp = simpool_clone(&base);
+		for (i = 1 + rng_below(&r, 3); i; i--)
+			hurt(rng_below(&r, 4) ? sp.data : sp.meta, &r);
+		if (rng_below(&r, 3) == 0) {
+			simdisk_free(sp.meta);
+			sp.meta = simdisk_new("metadata");
+			simdisk_join(sp.meta, sp.data);
+		}
+		expect_honest(&sp, data, seed);
+		simpool_free(&sp);
+	}
+	simpool_free(&base);
+	for (i = 0; i < 3; i++)
+		free(data[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -589,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_failing_disk),
 		cmocka_unit_test(test_asks_first),
+		cmocka_unit_test(test_any_damage),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
