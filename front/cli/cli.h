@@ -69,6 +69,9 @@ int cli_cmd_help(struct cli *c);
 int cli_need_pool(struct cli *c);
 /* Opens the pool that -p names, into c->pool. */
 int cli_open(struct cli *c, bool read_only);
+/* To read data: who may write marks the damage that he comes upon, others read
+ * all the same. */
+int cli_open_reader(struct cli *c);
 /* The same as a session, into c->session, with the options of writing. */
 int cli_open_session(struct cli *c, bool read_only);
 /* The same, on a copy of its state: nothing reaches the pool. */

@@ -10,7 +10,7 @@ int cli_cmd_cat(struct cli *c)
 	struct cli_name name = { 0 };
 	int err;
 
-	err = cli_open(c, true);
+	err = cli_open_reader(c);
 	if (!err)
 		err = cli_resolve(c, c->args.operands.v[0], &name);
 	if (!err && !name.path) {

@@ -116,17 +116,6 @@ static void print_text(struct cli *c, const struct akin_check_result *r)
 	print_hint(c);
 }
 
-/* Damage is remembered in the pool, by those who may write to it. */
-static int open_pool(struct cli *c)
-{
-	int err = cli_open(c, false);
-
-	if (akin_error_class(err) != AKIN_CLASS_DENIED)
-		return err;
-	memset(&c->diag, 0, sizeof(c->diag));
-	return cli_open(c, true);
-}
-
 int cli_cmd_check(struct cli *c)
 {
 	struct akin_check_options opt = { 0 };
@@ -144,7 +133,7 @@ int cli_cmd_check(struct cli *c)
 	opt.progress = cli_on_progress;
 	opt.finding = on_finding;
 	opt.ctx = c;
-	err = open_pool(c);
+	err = cli_open_reader(c);
 	if (err)
 		return err;
 	err = akin_check(c->pool, &opt, &r, &c->diag);

@@ -101,6 +101,17 @@ int cli_open_rehearsal(struct cli *c)
 	return open_pool(c, false, true);
 }
 
+int cli_open_reader(struct cli *c)
+{
+	int err = cli_open(c, false);
+
+	if (!err || err == -AKIN_E_pool_missing ||
+	    akin_error_class(err) == AKIN_CLASS_USAGE)
+		return err;
+	memset(&c->diag, 0, sizeof(c->diag));
+	return cli_open(c, true);
+}
+
 /* Of one of the digits that the table of options allows; 0: none given. */
 int cli_delta_depth(const struct cli_args *a)
 {

@@ -154,7 +154,7 @@ int cli_cmd_restore(struct cli *c)
 
 	err = check_args(c);
 	if (!err)
-		err = cli_open(c, true);
+		err = cli_open_reader(c);
 	for (i = 0; !err && i < c->args.operands.nr; i++) {
 		err = restore_one(c, c->args.operands.v[i], &sum);
 		if (err == -AKIN_E_partial) {

@@ -131,11 +131,19 @@ void depot_release(struct depot *d)
 	dircache_free(d->dirs);
 	depot_bases_free(d->bases);
 	depot_damage_release(&d->damage);
+	depot_damage_release(&d->found);
 	sketcher_free(d->sketcher);
 	chunker_free(d->chunker);
 	hasher_free(d->data_hasher);
 	hasher_free(d->meta_hasher);
 	memset(d, 0, sizeof(*d));
+}
+
+int depot_note_damage(struct depot *d, const struct place *at)
+{
+	int err = depot_damage_add(&d->damage, at, NULL);
+
+	return err ? err : depot_damage_add(&d->found, at, NULL);
 }
 
 /*

@@ -42,6 +42,8 @@ struct depot {
 	void *refresh_ctx;
 	/* Empty at first; filled by the opener before anything is looked up. */
 	struct depot_damage damage;
+	/* Of these, what reading has come upon, and nobody has marked yet. */
+	struct depot_damage found;
 	struct depot_bases *bases;	/* see depot_is_damaged() */
 	/*
 	 * How writers find chunks: set, with the table, before a session
@@ -83,6 +85,9 @@ struct codec_choice depot_codec(const struct depot *d);
  * damage.
  */
 bool depot_is_damaged(struct depot *d, u64 container, u32 entry);
+
+/* Reading has failed there: known from now on. */
+int depot_note_damage(struct depot *d, const struct place *at) __must_check;
 
 /*
  * For writers: which of these chunks are there already? In memory, plus the

@@ -106,6 +106,24 @@ int depot_damage_containers(const struct depot_damage *d, u64 **out,
 	return 0;
 }
 
+int depot_damage_each(const struct depot_damage *d,
+		      int (*fn)(void *ctx, const struct place *at), void *ctx)
+{
+	struct place at;
+	u32 i, entry;
+	int err = 0;
+
+	for (i = 0; !err && d->nr && i <= d->mask; i++) {
+		if (!d->keys[i])
+			continue;
+		entry = (u32)(d->keys[i] & ENTRY_WHOLE);
+		at.container = d->keys[i] >> ENTRY_BITS;
+		at.entry = entry == ENTRY_WHOLE ? DAMAGE_WHOLE : entry;
+		err = fn(ctx, &at);
+	}
+	return err;
+}
+
 static int grow(struct depot_damage *d)
 {
 	u32 n = d->keys ? (d->mask + 1) * 2 : FIRST_SLOTS, i;

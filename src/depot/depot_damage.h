@@ -54,6 +54,9 @@ bool depot_damage_in_any(const struct depot_damage *d, const u64 *containers,
  * mem_free(). */
 int depot_damage_containers(const struct depot_damage *d, u64 **out,
 			    u32 *nr_ret) __must_check;
+/* Each place in it, in no order; non-zero ends it with that. */
+int depot_damage_each(const struct depot_damage *d,
+		      int (*fn)(void *ctx, const struct place *at), void *ctx);
 /* *kept_ret (may be NULL): what was added, @at or its whole container. */
 int depot_damage_add(struct depot_damage *d, const struct place *at,
 		     struct place *kept_ret) __must_check;

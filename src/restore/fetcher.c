@@ -352,7 +352,7 @@ static const struct group_data *find_copy(struct fetcher *f,
 	int i;
 
 	for (i = 0; i < COPIES_TRIED; i++) {
-		if (depot_damage_add(&f->depot->damage, &bad, NULL) ||
+		if (depot_note_damage(f->depot, &bad) ||
 		    depot_locate(f->depot, NULL, &it->fp, 1, &at, NULL) ||
 		    depot_damage_has(&f->depot->damage, at.container,
 				     at.entry) ||

@@ -192,6 +192,10 @@ bool store_lives_alone(struct akin_pool *p);
 void store_session_info(const char *host, const char *command,
 			struct catalog_session *out);
 
+/* store_mark.c: damage that reading has come upon is marked in the catalog, with
+ * what it came from below. Best effort. */
+void store_mark_found(struct akin_pool *p);
+
 /* store_forget.c */
 /*
  * Write the tombstones that a forget which died did not; then remove what is

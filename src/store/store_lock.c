@@ -188,15 +188,19 @@ int store_generation(void *pool, u64 container, u32 *generation_ret,
 int store_lock_session(void *pool, u64 number, u64 txn,
 		       struct akin_diag *diag)
 {
+	struct akin_diag why = { 0 };
 	struct akin_pool *p = pool;
 	int err = 0;
 
 	if (!p->rehearse)
 		err = file_lock(p->locks, DISK_LOCK_WRITE,
-				SESSION_BASE + number, 1, diag);
+				SESSION_BASE + number, 1, &why);
 	if (!err)
 		p->locked_session = number;
-	return err;
+	/* The number is new: only who keeps all from beginning has it. */
+	if (err == -AKIN_E_busy)
+		return diag_set(diag, err, "the pool is being repaired");
+	return diag_pass(diag, err, &why);
 }
 
 void store_unlock_session(struct akin_pool *p, u64 number)

@@ -37,7 +37,13 @@ static int open_disk(const struct akin_open_options *opt, const char *name,
 		return diag_set(diag, err, "%s", why.text);
 	diag_set(diag, -AKIN_E_pool_missing,
 		 "%s: no %s pool there", path, label);
-	diag_hint(diag, "Is it mounted? A new pool is made by 'akin init'.");
+	if (strcmp(label, "metadata") == 0)
+		diag_hint(diag, "Is it mounted? If it is lost, 'akin repair' "
+			  "makes it anew from the data. A new pool is made by "
+			  "'akin init'.");
+	else
+		diag_hint(diag, "Is it mounted? A new pool is made by 'akin "
+			  "init'.");
 	return -AKIN_E_pool_missing;
 }
 
@@ -241,6 +247,8 @@ int store_open_parts(struct akin_pool *p, struct akin_diag *diag)
 	if (!err)
 		err = catalog_open(p->meta, &p->super.pool, &copt,
 				   &p->catalog, diag);
+	if (err == -AKIN_E_catalog)
+		diag_hint(diag, "'akin repair' makes it anew from the data.");
 	if (!err)
 		err = store_lock_open(p, diag);
 	if (!err)
@@ -344,6 +352,8 @@ void akin_pool_close(struct akin_pool *p)
 {
 	if (!p)
 		return;
+	if (p->have_depot && !p->read_only)
+		store_mark_found(p);
 	decoder_release(&p->dec);
 	if (p->have_depot)
 		depot_release(&p->depot);

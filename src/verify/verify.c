@@ -322,7 +322,8 @@ static int conclude(struct verify *v, struct akin_diag *diag)
 	if (r->chunks_damaged || r->files_damaged)
 		diag_hint(diag, "If the data still exists, back it up again "
 			  "with 'akin backup --force': what is damaged is "
-			  "stored anew, and old snapshots heal. 'akin restore' "
+			  "stored anew, and old snapshots heal; then 'akin "
+			  "repair' heals what refers to it. 'akin restore' "
 			  "gives back all that is sound.");
 	return code;
 }

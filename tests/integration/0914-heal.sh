@@ -86,3 +86,21 @@ expect 5 akin repair --yes
 assert_says "$out" 'take the marks off'
 expect 5 akin check --json
 [ "$(summary chunks_damaged)" -gt 0 ] || fail "the other hole is forgotten"
+
+# Somebody who restores comes upon a hole: it is marked, with what it came
+# from, and so the next backup reads the file again, though it has not changed.
+rm -rf "$pool" "$tmp/elsewhere"
+new_pool
+cp "$tmp/v1" "$src/f"
+backup "$src"
+cp "$tmp/v2" "$src/f"
+backup "$src"
+victim=$(find "$pool/data/containers" -type f -size +800k | sort | head -n 1)
+dd if=/dev/zero of="$victim" bs=1000 seek=400 count=300 conv=notrunc status=none
+expect 5 akin cat "latest:$src/f"
+expect 5 akin check --json
+[ "$(summary chunks_damaged)" -gt 0 ] || fail "it was not marked"
+backup "$src"
+assert_summary bytes_read=1500000
+[ "$(summary bytes_new)" -gt 0 ] || fail "nothing was stored anew"
+akin cat "latest:$src/f" | cmp - "$src/f"

@@ -197,12 +197,13 @@ static void test_base_damaged(void **state)
 	nr_in_group(&c, 0, 1, &off);
 	poolfix_container_name(c.number[0], name);
 	poolfix_flip(c.fx, name, (long)off + 5000);
-	poolfix_reopen(c.fx, false);
+	poolfix_reopen(c.fx, true);
 	for (v = 0; v < VERSIONS; v++)
 		assert_int_equal(read_version(&c, v), -AKIN_E_bad_checksum);
 
-	/* What was found by reading is known for as long as it is open. */
+	/* Who may not write marks nothing. */
 	poolfix_reopen(c.fx, false);
+	assert_int_equal(nr_damaged(&c), 0);
 	poolfix_check(c.fx, &full);
 	snprintf(text, sizeof(text), "container %llu: group 1: chunk ",
 		 (unsigned long long)c.number[0]);
@@ -234,6 +235,14 @@ static void test_base_damaged(void **state)
 	assert_int_equal(nr_damaged(&c), 0);
 	for (v = 0; v < VERSIONS; v++)
 		OK(read_version(&c, v));
+
+	/* Who may, marks the group and all that it came from below. */
+	poolfix_flip(c.fx, name, (long)off + 5000);
+	poolfix_reopen(c.fx, false);
+	assert_int_equal(read_version(&c, VERSIONS - 1), -AKIN_E_bad_checksum);
+	poolfix_reopen(c.fx, false);
+	assert_true(nr_damaged(&c) >= nr[0] + VERSIONS - 1);
+	assert_true(depot_damage_in_any(&c.fx->p->depot.damage, c.number, 1));
 	chain_release(&c);
 }
 
