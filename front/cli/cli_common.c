@@ -58,6 +58,7 @@ int cli_open_session(struct cli *c, bool read_only)
 		.compression = a->compression,
 		.delta_depth = cli_delta_depth(a),
 		.verify = cli_verify_level(a->verify_level),
+		.engine = cli_engine(a->engine),
 	};
 	int err;
 

@@ -131,7 +131,7 @@ const struct cli_option cli_options[] = {
 	  "compress against similar stored data in chains of at most N, 0 to "
 	  "8, instead of what the pool says",
 	  .choices = "0|1|2|3|4|5|6|7|8" },
-	{ "engine", 0, CLI_CHOICE, "NAME", B(BACKUP), AT(engine),
+	{ "engine", 0, CLI_CHOICE, "NAME", WRITING, AT(engine),
 	  "find what is stored by identity, similarity or hybrid instead of "
 	  "what the pool says; see 'akin help engines'",
 	  .choices = "identity|similarity|hybrid" },

@@ -72,6 +72,7 @@ struct akin_session_options {
 	const char *compression;	/* NULL: the pool's; see pool.h */
 	int delta_depth;	/* 0: the pool's; see pool.h */
 	enum akin_verify verify;
+	enum akin_engine engine;
 };
 
 /* Strings are copied. */

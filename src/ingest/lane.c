@@ -84,11 +84,14 @@ static bool has_room(const struct session *s, u32 nr_streams, u32 nr_batches)
 	       BATCH_BYTES_MIN;
 }
 
-u32 session_max_streams(struct depot *d, size_t memory, u8 verify)
+u32 session_max_streams(const struct depot *d, size_t memory, u8 verify,
+			u8 engine)
 {
-	struct session s = { .depot = d, .verify = verify };
+	struct depot then = *d;
+	struct session s = { .depot = &then, .verify = verify };
 	u32 nr = 1;
 
+	then.engine = engine;
 	s.buffer_bytes = codec_bound(session_max_group(&s));
 	choose_size(&s, memory);
 	while (nr < MAX_STREAMS &&

@@ -106,10 +106,12 @@ u32 session_max_group(const struct session *s);
 
 /*
  * How many streams can be open at once in a session of @memory bytes that
- * compares as @verify says, if the first one is threaded and the others are
- * not: ingest_stream_open would wait with one more. At least 1.
+ * compares as @verify says and finds as @engine does, if the first one is
+ * threaded and the others are not: ingest_stream_open would wait with one more.
+ * At least 1.
  */
-u32 session_max_streams(struct depot *d, size_t memory, u8 verify);
+u32 session_max_streams(const struct depot *d, size_t memory, u8 verify,
+			u8 engine);
 
 /* (streams) For a dry run: would this chunk be new? Asked once, it would not
  * the next time (see dryset.h). */

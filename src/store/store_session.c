@@ -21,12 +21,15 @@ static void choose_limits(struct akin_session *s)
 	bool compares = s->verify ? s->verify != AKIN_VERIFY_OFF :
 				    p->super.verify != SUPER_VERIFY_OFF;
 	u8 verify = s->verify ? (u8)(s->verify - 1) : p->super.verify;
+	u8 engine = s->engine ? (u8)(s->engine - 1) : p->super.engine;
+	size_t streams;
 
 	s->object_memory = b->streams / OBJECT_SHARE;
+	/* As backup_begin() does it. */
+	streams = store_stream_memory(b, compares) - s->object_memory -
+		  store_similar_memory(p, engine);
 	l->max_objects = (u32)(s->object_memory / (2 * OBJECT_BYTES));
-	l->max_open = session_max_streams(&p->depot,
-					  store_stream_memory(b, compares) -
-					  s->object_memory, verify);
+	l->max_open = session_max_streams(&p->depot, streams, verify, engine);
 	l->max_readers = (u32)max_u64(1, min_u64(b->groups / READER_BYTES,
 						 READERS_MAX));
 	l->max_space_bytes = OBJECT_SPACE_MAX;
@@ -55,6 +58,8 @@ static int copy_options(struct akin_session *s,
 
 	if (opt->verify > AKIN_VERIFY_WRITE)
 		return diag_set(diag, -AKIN_E_usage, "no such verification");
+	if (opt->engine > AKIN_ENGINE_HYBRID)
+		return diag_set(diag, -AKIN_E_usage, "no such engine");
 	if (opt->compression) {
 		err = codec_parse(opt->compression, &codec, diag);
 		if (err)
@@ -62,6 +67,7 @@ static int copy_options(struct akin_session *s,
 	}
 	s->delta_depth = opt->delta_depth;
 	s->verify = opt->verify;
+	s->engine = opt->engine;
 	err = copy_text(opt->host, &s->host);
 	if (!err)
 		err = copy_text(opt->program ? opt->program : "api",

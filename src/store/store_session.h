@@ -110,6 +110,7 @@ struct akin_session {
 	char *host, *program, *compression;	/* NULL: defaults */
 	int delta_depth;
 	enum akin_verify verify;
+	enum akin_engine engine;
 	struct akin_session_limits limits;
 	size_t object_memory;	/* for the objects of a transaction */
 

@@ -31,6 +31,7 @@ static int begin_backup(struct akin_session *s, struct txn *t,
 	t->opt.compression = s->compression;
 	t->opt.delta_depth = s->delta_depth;
 	t->opt.verify = s->verify;
+	t->opt.engine = s->engine;
 	if (opt) {
 		t->opt.tags = opt->tags;
 		t->opt.nr_tags = opt->nr_tags;
