@@ -80,7 +80,7 @@ static u32 vote_all(struct depot *d, const struct fp *fps,
 		    const struct dir_hit *out, u32 n, struct vote *v)
 {
 	u32 i, nr = 0, missing = 0;
-	u64 keys[KEYS];
+	u64 keys[KEYS] = { 0 };
 
 	for (i = 0; i < n; i++) {
 		if (out[i].container)
