@@ -152,6 +152,7 @@ static int store_chunk(struct optimize *o, u32 k, const struct hint *hint,
 {
 	struct group_ref near[NEAR_RUNS];
 	const struct fp *fp = &o->fps[k];
+	struct dir_sketch sketch;
 	struct old_bytes b;
 	struct dir_hit old;
 	struct place at;
@@ -169,6 +170,10 @@ static int store_chunk(struct optimize *o, u32 k, const struct hint *hint,
 			 diag);
 	if (!err && b.salt)
 		container_writer_salt(o->data.sc->writer, at.entry, b.salt);
+	/* As the backup had one, most likely. */
+	if (!err && !nr && o->new->super.engine != SUPER_ENGINE_IDENTITY &&
+	    sketch_make(o->new->sketcher, b.data, b.len, &sketch))
+		err = packer_sketch(&o->data, &at, &sketch, diag);
 	groupcache_put(o->old->groups, b.group);
 	if (!err)
 		err = diag_said(diag, fresh_add(&o->fresh, at.container));

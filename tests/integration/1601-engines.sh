@@ -108,6 +108,14 @@ assert_between "made for one backup" "$(summary bytes_stored)" 1 30000
 akin cat latest:near-4 | cmp - "$tmp/near"
 rmdir "$pool/meta/similar"
 
+# What is stored again is found again.
+expect 0 akin optimize
+expect 0 akin gc
+text 400000 2 1000 10 >"$tmp/near"
+backup --stdin near-5 <"$tmp/near"
+assert_between "after optimizing" "$(summary bytes_stored)" 1 30000
+akin cat latest:near-5 | cmp - "$tmp/near"
+
 # A reclaim keeps sketches of what it writes anew, and the table does not mind.
 pool=$tmp/pool-similarity
 for i in 1 2 3 4; do
