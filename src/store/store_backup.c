@@ -585,11 +585,12 @@ static void stop_progress(struct backup *b)
 static void release(struct backup *b)
 {
 	b->p->reserve_session = 0;
-	store_similar_close(b->p, false);
 	/* Also one that was locked and then failed to begin. */
 	if (b->p->locked_session)
 		store_unlock_session(b->p, b->p->locked_session);
 	session_free(b->session);
+	/* Its threads used the table. */
+	store_similar_close(b->p, false);
 	store_return_stream_memory(b->p);
 	tree_builder_free(b->tree);
 	hintset_release(&b->root_hint);
