@@ -50,10 +50,13 @@ expect 2 akin put db x "$tmp/a" x/y "$tmp/b"
 assert_eq "snapshots" "$(nr_snapshots)" 3
 
 # A client that vanishes leaves nothing to see.
-{ cat "$tmp/a"; sleep 60; } | "$AKIN" -p "$pool" put db main/gone &
+mkfifo "$tmp/fifo"
+exec 9<>"$tmp/fifo"
+"$AKIN" -p "$pool" put db main/gone "$tmp/fifo" &
 pids+=($!)
-sleep 0.5
+cat "$tmp/a" >&9
 kill -KILL $!
+exec 9>&-
 assert_eq "snapshots" "$(nr_snapshots)" 3
 expect 0 akin put --json db main/after "$tmp/b"
 expect 0 akin check --read-data
