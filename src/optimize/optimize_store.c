@@ -64,6 +64,7 @@ struct old_bytes {
 	const u8 *data;
 	u32 len;
 	u8 salt;
+	struct dir_sketch sketch;	/* zeros: it has none */
 };
 
 static int read_at(struct optimize *o, const struct dir_hit *at,
@@ -84,6 +85,8 @@ static int read_at(struct optimize *o, const struct dir_hit *at,
 	i = container_entry_index(d, at->entry);
 	if (i >= 0) {
 		e = d->entries[i];
+		if (d->sketches)
+			out->sketch = d->sketches[i];
 		nth = (u32)i - d->groups[e.group].first;
 	}
 	dircache_put(o->old->dirs, at->container);
@@ -146,13 +149,18 @@ static int read_old(struct optimize *o, const struct fp *fp,
 	return 0;
 }
 
+static bool makes_sketch(const struct optimize *o, struct old_bytes *b)
+{
+	return o->new->super.engine != SUPER_ENGINE_IDENTITY &&
+	       sketch_make(o->new->sketcher, b->data, b->len, &b->sketch);
+}
+
 /* Chunk @k of the batch, stored again; *container_ret: where it is now. */
 static int store_chunk(struct optimize *o, u32 k, const struct hint *hint,
 		       u64 *container_ret, struct akin_diag *diag)
 {
 	struct group_ref near[NEAR_RUNS];
 	const struct fp *fp = &o->fps[k];
-	struct dir_sketch sketch;
 	struct old_bytes b;
 	struct dir_hit old;
 	struct place at;
@@ -170,10 +178,9 @@ static int store_chunk(struct optimize *o, u32 k, const struct hint *hint,
 			 diag);
 	if (!err && b.salt)
 		container_writer_salt(o->data.sc->writer, at.entry, b.salt);
-	/* As the backup had one, most likely. */
-	if (!err && !nr && o->new->super.engine != SUPER_ENGINE_IDENTITY &&
-	    sketch_make(o->new->sketcher, b.data, b.len, &sketch))
-		err = packer_sketch(&o->data, &at, &sketch, diag);
+	/* The one it had; or as a backup would have made one now. */
+	if (!err && (b.sketch.part[0] || (!nr && makes_sketch(o, &b))))
+		err = packer_sketch(&o->data, &at, &b.sketch, diag);
 	groupcache_put(o->old->groups, b.group);
 	if (!err)
 		err = diag_said(diag, fresh_add(&o->fresh, at.container));

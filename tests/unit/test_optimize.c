@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "catalog/catalog_gc.h"
 #include "catalog/catalog_retention.h"
+#include "container/container_reader.h"
 #include "optimize/optimize.h"
 #include "optimize/optimize_plan.h"
 #include "simpool.h"
@@ -428,6 +429,69 @@ static void test_finds_duplicates(void **state)
 	simpool_free(&sp);
 }
 
+/* What chunks resemble is known of them afterwards, too. */
+struct sketched {
+	struct akin_pool *p;
+	u32 nr;
+	u64 sum;
+};
+
+static int count_sketches(void *ctx, const struct catalog_container *row)
+{
+	const struct directory *dir;
+	struct sketched *s = ctx;
+	struct container_reader *r;
+	struct akin_diag d = { 0 };
+	u32 i;
+
+	must(dircache_get(s->p->depot.dirs, row->number, &r, &d), &d);
+	dir = container_directory(r);
+	for (i = 0; dir->sketches && i < dir->nr_entries; i++) {
+		s->nr += dir->sketches[i].part[0] != 0;
+		s->sum += fp_prefix(&dir->entries[i].fp) ^
+			  dir->sketches[i].part[0];
+	}
+	dircache_put(s->p->depot.dirs, row->number);
+	return 0;
+}
+
+static struct sketched sketches_of(struct simpool *sp)
+{
+	struct sketched s = { 0 };
+	struct akin_diag d = { 0 };
+
+	must(simpool_open(sp, true, &s.p, &d), &d);
+	must(catalog_each_container(s.p->catalog, count_sketches, &s, &d), &d);
+	akin_pool_close(s.p);
+	return s;
+}
+
+static void test_keeps_sketches(void **state)
+{
+	struct sketched before, after;
+	u8 *data = malloc(BYTES);
+	struct akin_diag d = { 0 };
+	struct simpool sp;
+	struct rng r = { 9 };
+	size_t i;
+
+	/* Words: data that does not shrink is not sketched. */
+	for (i = 0; i < BYTES; i++)
+		data[i] = i % 8 == 7 ? ' ' : 'a' + (u8)rng_below(&r, 9);
+	must(simpool_init(&sp, &d), &d);
+	sp.engine = AKIN_ENGINE_HYBRID;
+	put(&sp, "words", data);
+	before = sketches_of(&sp);
+	assert_true(before.nr > 0);
+	optimize_all(&sp);
+	gc(&sp);
+	after = sketches_of(&sp);
+	assert_int_equal(after.nr, before.nr);
+	assert_int_equal(after.sum, before.sum);
+	simpool_free(&sp);
+	free(data);
+}
+
 /* Others at work ------------------------------------------------------------*/
 
 struct meanwhile {
@@ -669,6 +733,7 @@ int main(void)
 		cmocka_unit_test(test_dry_run_changes_nothing),
 		cmocka_unit_test(test_depth_and_codec),
 		cmocka_unit_test(test_finds_duplicates),
+		cmocka_unit_test(test_keeps_sketches),
 		cmocka_unit_test(test_others_at_work),
 		cmocka_unit_test(test_goes_on),
 		cmocka_unit_test(test_damage),
