@@ -620,7 +620,7 @@ static int locate(struct fetcher *f, const struct recipe_entry *e, u32 nr,
 	case AKIN_CLASS_UNSUPPORTED:
 		return 0;	/* others may be whole */
 	default:
-		return diag_set(diag, err, "%s", why->text);
+		return diag_pass(diag, err, why);
 	}
 }
 
