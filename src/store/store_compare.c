@@ -48,8 +48,7 @@ static int settle(struct compare *c, int err, const struct akin_diag *why,
 	if (!err)
 		return 0;
 	if (akin_error_class(err) != AKIN_CLASS_SOURCE)
-		return diag_set(diag, err, "%s", why->code ? why->text :
-				akin_strerror(err));
+		return diag_pass(diag, err, why);
 	return compare_tell(c, AKIN_DIFF_UNREADABLE, path_of(c), err,
 			    why->code ? why->text : akin_strerror(err), diag);
 }
@@ -66,7 +65,7 @@ static int next_stored(struct compare *c, struct compare_pair *f,
 	if (more <= 0)
 		f->node = NULL;
 	if (more >= 0 || akin_error_class(more) != AKIN_CLASS_CORRUPT)
-		return more < 0 ? diag_set(diag, more, "%s", why.text) : 0;
+		return diag_pass(diag, more < 0 ? more : 0, &why);
 	/* Whether what is live belongs there cannot be known. */
 	source_dir_free(f->dir);
 	f->dir = NULL;

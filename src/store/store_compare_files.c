@@ -149,7 +149,7 @@ static int on_data(void *ctx, const u8 *data, u64 len, int err,
 	struct compare *c = ctx;
 
 	if (err && !concerns_piece(err))
-		return diag_set(diag, err, "%s", why->text);
+		return diag_pass(diag, err, why);
 	if (err && !c->current->damaged)
 		say(c, AKIN_DIFF_UNREADABLE, c->current->path, err, why->text);
 	c->current->damaged |= err != 0;

@@ -143,7 +143,7 @@ static int any_there(struct transfer *t, bool *out, struct akin_diag *diag)
 		err = store_lookup(t->from, &t->snap, t->drop[i], &n, &hint,
 				   &why);
 		if (err && err != -AKIN_E_path_unknown)
-			return diag_set(diag, err, "%s", why.text);
+			return diag_pass(diag, err, &why);
 		if (err)
 			continue;
 		node_release(&n);

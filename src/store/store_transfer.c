@@ -69,7 +69,7 @@ static int on_data(void *ctx, const u8 *data, u64 len, int err,
 	struct transfer *t = ctx;
 
 	if (err)
-		return diag_set(diag, err, "%s", why->text);
+		return diag_pass(diag, err, why);
 	err = ingest_write(t->b->stream, data, (size_t)len, diag);
 	return err ? err : backup_pace(t->b, len, diag);
 }
@@ -146,7 +146,7 @@ static int find_parent(struct transfer *t, struct akin_diag *diag)
 	if (err == -AKIN_E_absent)
 		return 0;
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	t->have_parent = true;
 	return store_soundness_new(p, &p->dec, &t->sound, diag);
 }

@@ -57,6 +57,7 @@ before=$(count)
 nobody -p "$pool" forget "$first" "$second" >/dev/null 2>&1 && fail "forgotten"
 nobody -p "$pool" gc >/dev/null 2>&1 && fail "reclaimed"
 as_nobody find "$pool/data" -type f -delete 2>/dev/null || :
+# shellcheck disable=SC2016 # the inner shell's
 as_nobody find "$pool/data" -type f -exec sh -c 'echo x >"$1"' sh {} \; \
 	2>/dev/null || :
 assert_eq files "$(count)" "$before"
