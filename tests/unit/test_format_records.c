@@ -35,7 +35,7 @@ static void test_super_fields(void **state)
 	in.feat_ro_compat = 2;
 	in.created_sec = -5;
 	in.codec_level = -7;
-	in.engine = 4;
+	in.engine = SUPER_ENGINE_HYBRID;
 	in.verify = SUPER_VERIFY_WRITE;
 	in.keys[7].kind = 9;
 	in.keys[7].kdf = 8;
@@ -57,7 +57,7 @@ static void test_super_fields(void **state)
 	assert_true(out.group_bytes == 128 * KiB &&
 		    out.container_bytes == 8 * MiB &&
 		    out.container_chunks == 4096);
-	assert_true(out.delta_depth == 2 && out.engine == 4 &&
+	assert_true(out.delta_depth == 2 && out.engine == SUPER_ENGINE_HYBRID &&
 		    out.verify == SUPER_VERIFY_WRITE);
 	assert_memory_equal(out.share_seed, in.share_seed, 32);
 	assert_int_equal(out.keys[0].kind, SUPER_KEY_CLEAR);

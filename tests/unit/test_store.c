@@ -492,6 +492,8 @@ static u64 commit_unlisted(struct akin_pool *p, u32 flags)
 	struct session *s;
 
 	n.flags = flags;
+	n.uid = getuid();
+	n.gid = getgid();
 	sopt.lock_ctx = p;
 	assert_int_equal(session_begin(&p->depot, p->catalog, &sopt, &s, &d),
 			 0);
