@@ -44,6 +44,9 @@ struct decoder {
 int decoder_init(struct decoder *d, const struct codec_choice *choice,
 		 struct akin_diag *diag) __must_check;
 void decoder_release(struct decoder *d);
+/* A buffer, empty, with memory or without, and back. */
+struct buf decoder_take(struct decoder_spares *s);
+void decoder_give(struct decoder_spares *s, struct buf *b);
 
 struct groupcache_options {
 	struct dircache *dirs;		/* borrowed */

@@ -120,10 +120,6 @@ void groupcache_give_raw(struct groupcache *gc, u8 *raw, size_t cap);
 void groupcache_give_raw_locked(struct groupcache *gc, u8 *raw, size_t cap);
 void groupcache_drop_spares_locked(struct groupcache *gc);
 
-/* A buffer, empty, with memory or without, and back. */
-struct buf decoder_take(struct decoder_spares *s);
-void decoder_give(struct decoder_spares *s, struct buf *b);
-
 /* Fill @e's raw bytes. */
 int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,
 		      struct akin_diag *diag) __must_check;

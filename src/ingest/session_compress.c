@@ -66,6 +66,7 @@ static int find_prefix(struct attempt *a, struct akin_diag *diag)
 				   &j->near, &a->refs, diag);
 	if (err || !a->refs.set.nr)
 		return err;
+	a->prefix = decoder_take(&a->dec->prefixes);
 	err = groupcache_prefix(s->depot->groups, a->dec, a->refs.set.refs,
 				a->refs.set.nr, a->refs.raw_len, &a->prefix,
 				NULL);
@@ -173,7 +174,7 @@ static void attempt_release(struct attempt *a)
 	session_put_buffer(s, a->ref);
 	refset_release(&a->refs.set);
 	nearset_release(&a->job->near);
-	buf_release(&a->prefix);
+	decoder_give(&a->dec->prefixes, &a->prefix);
 }
 
 /* Worker thread: compress, encode, hand in. */
