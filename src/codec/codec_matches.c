@@ -33,12 +33,12 @@
  * 2^SKIP_LOG. */
 #define SKIP_LOG 7
 /*
- * With a match in less than MATCH_BYTES_MIN or more than an eighth in literals
+ * With a match in less than MATCH_BYTES_MIN or more than a quarter in literals
  * it is not that kind of data, and the library finds better matches (a study of
  * noisy images: 4 % less).
  */
-#define MATCH_BYTES_MIN 32
-#define LITERALS_MAX_SHARE 8
+#define MATCH_BYTES_MIN 24
+#define LITERALS_MAX_SHARE 4
 #define MATCHES_MAX 8192
 
 struct match_finder {

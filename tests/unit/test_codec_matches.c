@@ -132,11 +132,11 @@ static void test_matches_gives_up(void **state)
 	/* nothing to copy */
 	rng_fill(&f->rng, f->data, DATA);
 	assert_int_equal(follow(f, REF, DATA), 0);
-	/* an eighth is new, and a little more */
+	/* a quarter is new, and a little more */
 	memcpy(f->data, f->ref, 80000);
-	rng_fill(&f->rng, f->data + 40000, 10000);
+	rng_fill(&f->rng, f->data + 40000, 20000);
 	assert_int_equal(follow(f, REF, 80000), 3);
-	rng_fill(&f->rng, f->data + 40000, 10016);
+	rng_fill(&f->rng, f->data + 40000, 20016);
 	assert_int_equal(follow(f, REF, 80000), 0);
 	/* copies, but all of them short */
 	for (i = 0; i + 20 <= 80000; i += 20)
