@@ -17,8 +17,6 @@
 #include "cli_hook.h"
 #include "cli_signal.h"
 
-extern char **environ;
-
 /* Set while a hook runs: what it starts of ours has no hooks itself. */
 #define RUNNING "AKIN_HOOK"
 
@@ -27,35 +25,18 @@ static int spawn(pid_t *pid, const char *line)
 	char sh[] = "sh", option[] = "-c";
 	char *const argv[] = { sh, option, (char *)(uintptr_t)line, NULL };
 	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t set;
 	int err;
 
 	err = posix_spawn_file_actions_init(&actions);
 	if (err)
 		return err;
-	err = posix_spawnattr_init(&attr);
-	if (err) {
-		posix_spawn_file_actions_destroy(&actions);
-		return err;
-	}
-	sigemptyset(&set);
-	sigaddset(&set, SIGPIPE);
 	err = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
 					       "/dev/null", O_RDONLY, 0);
 	if (!err)
 		err = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO,
 						       STDOUT_FILENO);
 	if (!err)
-		err = posix_spawnattr_setsigdefault(&attr, &set);
-	if (!err)
-		err = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
-	cli_set_limits(false);
-	if (!err)
-		err = posix_spawn(pid, "/bin/sh", &actions, &attr, argv,
-				  environ);
-	cli_set_limits(true);
-	posix_spawnattr_destroy(&attr);
+		err = cli_spawn(pid, "/bin/sh", argv, &actions);
 	posix_spawn_file_actions_destroy(&actions);
 	return err;
 }

@@ -17,6 +17,8 @@
 /* Beyond this, tables in the kernel cost more than they help. */
 #define MAX_OPEN_FILES 65536
 
+extern char **environ;
+
 static _Atomic(struct akin_pool *) pool_to_stop;
 static _Atomic(struct akin_session *) session_to_stop;
 static atomic_int received;
@@ -130,4 +132,28 @@ void cli_set_limits(bool raised)
 	if (know_limits &&
 	    setrlimit(RLIMIT_NOFILE, raised ? &files_raised : &files_before))
 		return;
+}
+
+int cli_spawn(pid_t *pid, const char *program, char *const *argv,
+	      const posix_spawn_file_actions_t *actions)
+{
+	posix_spawnattr_t attr;
+	sigset_t set;
+	int err;
+
+	err = posix_spawnattr_init(&attr);
+	if (err)
+		return err;
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	err = posix_spawnattr_setsigdefault(&attr, &set);
+	if (!err)
+		err = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+	cli_set_limits(false);
+	if (!err)
+		err = posix_spawnp(pid, program, actions, &attr, argv,
+				   environ);
+	cli_set_limits(true);
+	posix_spawnattr_destroy(&attr);
+	return err;
 }

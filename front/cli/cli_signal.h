@@ -8,6 +8,7 @@
 #ifndef CLI_SIGNAL_H
 #define CLI_SIGNAL_H
 
+#include <spawn.h>
 #include <stdbool.h>
 
 #include "akin/pool.h"
@@ -29,5 +30,12 @@ bool cli_fix_descriptors(void);
 void cli_raise_limits(void);
 /* The limit we were started with, for a child; @raised: ours again. */
 void cli_set_limits(bool raised);
+/*
+ * Start @program (searched for in PATH) with @actions and as we were started: what
+ * we ignore or catch is as it was, and so is the limit of open files (some
+ * programs break above 1024). 0 or an errno.
+ */
+int cli_spawn(pid_t *pid, const char *program, char *const *argv,
+	      const posix_spawn_file_actions_t *actions);
 
 #endif

@@ -22,8 +22,6 @@
 #define PIPE_BYTES (1 << 20)	/* the most that is allowed without privilege */
 #define KILL_AFTER_MS 5000
 
-extern char **environ;
-
 void cli_stream_stdin(struct cli_stream *s)
 {
 	s->fd = STDIN_FILENO;
@@ -31,37 +29,18 @@ void cli_stream_stdin(struct cli_stream *s)
 	s->command = NULL;
 }
 
-/* In the child: what we ignore or catch is as it was, and so is the limit of
- * open files (some programs break above 1024). */
 static int spawn(pid_t *pid, int out_fd, char *const *argv)
 {
 	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t set;
 	int err;
 
 	err = posix_spawn_file_actions_init(&actions);
 	if (err)
 		return err;
-	err = posix_spawnattr_init(&attr);
-	if (err) {
-		posix_spawn_file_actions_destroy(&actions);
-		return err;
-	}
-	sigemptyset(&set);
-	sigaddset(&set, SIGPIPE);
 	err = posix_spawn_file_actions_adddup2(&actions, out_fd,
 					       STDOUT_FILENO);
 	if (!err)
-		err = posix_spawnattr_setsigdefault(&attr, &set);
-	if (!err)
-		err = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
-	cli_set_limits(false);
-	if (!err)
-		err = posix_spawnp(pid, argv[0], &actions, &attr, argv,
-				   environ);
-	cli_set_limits(true);
-	posix_spawnattr_destroy(&attr);
+		err = cli_spawn(pid, argv[0], argv, &actions);
 	posix_spawn_file_actions_destroy(&actions);
 	return err;
 }
