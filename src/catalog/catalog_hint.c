@@ -7,33 +7,6 @@
  */
 #include "catalog/catalog_internal.h"
 
-/* 1: *out is the listed snapshot; 0: it is not listed. */
-static int get_listed(struct catalog *c, u64 number, struct snapshot *out,
-		      struct akin_diag *diag)
-{
-	struct catalog_row r = { 0 };
-	const void *record;
-	bool row = false;
-	size_t len;
-	int err;
-
-	err = catalog_stmt(c, STMT_SNAPSHOT_GET, &r.stmt, diag);
-	if (err)
-		return err;
-	(void)sqlite3_bind_int64(r.stmt, 1, (s64)number);
-	err = catalog_step(c, STMT_SNAPSHOT_GET, &row, diag);
-	if (err || !row)
-		return err;
-	record = row_blob(&r, 1, SNAPSHOT_RECORD_MAX, &len);
-	if (r.bad)
-		err = catalog_bad_row("snapshot", diag);
-	else
-		err = catalog_decode_snapshot(number, record, len, &c->pool,
-					      out, diag);
-	catalog_reset(c, STMT_SNAPSHOT_GET);
-	return err ? err : 1;
-}
-
 static int set_record(struct catalog *c, const struct snapshot *s,
 		      struct akin_diag *diag)
 {
@@ -73,7 +46,7 @@ static int rehint_locked(struct catalog *c, u64 session,
 
 	err = catalog_apply_checkpoint(c, session, delta, diag);
 	if (!err)
-		err = get_listed(c, snapshot, &s, diag);
+		err = catalog_get_record(c, snapshot, &s, diag);
 	if (err <= 0)
 		return err;
 	own = s.root_hint;

@@ -391,6 +391,9 @@ int catalog_walk_records(struct catalog *c, enum catalog_stmt which,
 int catalog_decode_snapshot(u64 number, const void *data, size_t len,
 			    const struct pool_id *pool, struct snapshot *out,
 			    struct akin_diag *diag) __must_check;
+/* Inside a transaction. 1: *out is the snapshot, owned; 0: there is no row. */
+int catalog_get_record(struct catalog *c, u64 number, struct snapshot *out,
+		       struct akin_diag *diag) __must_check;
 /* All rows decode, and numbers are below the last ones reserved. */
 int catalog_check_rows(struct catalog *c, struct akin_diag *diag) __must_check;
 

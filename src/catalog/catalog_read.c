@@ -637,3 +637,29 @@ int catalog_check_rows(struct catalog *c, struct akin_diag *diag)
 					  &k, diag);
 	return err ? err : catalog_each_damage(c, check_damage, &k, diag);
 }
+
+int catalog_get_record(struct catalog *c, u64 number, struct snapshot *out,
+		       struct akin_diag *diag)
+{
+	struct catalog_row r = { 0 };
+	const void *record;
+	bool row = false;
+	size_t len;
+	int err;
+
+	err = catalog_stmt(c, STMT_SNAPSHOT_GET, &r.stmt, diag);
+	if (err)
+		return err;
+	(void)sqlite3_bind_int64(r.stmt, 1, (s64)number);
+	err = catalog_step(c, STMT_SNAPSHOT_GET, &row, diag);
+	if (err || !row)
+		return err;
+	record = row_blob(&r, 1, SNAPSHOT_RECORD_MAX, &len);
+	if (r.bad)
+		err = catalog_bad_row("snapshot", diag);
+	else
+		err = catalog_decode_snapshot(number, record, len, &c->pool,
+					      out, diag);
+	catalog_reset(c, STMT_SNAPSHOT_GET);
+	return err ? err : 1;
+}

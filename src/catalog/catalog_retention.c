@@ -262,33 +262,17 @@ static void make_label(struct snapshot *s, struct label *out)
 static int label_of_record(struct catalog *c, u64 number, struct label *out,
 			   struct akin_diag *diag)
 {
-	struct catalog_row r = { 0 };
 	struct snapshot s = { 0 };
-	const void *record;
-	bool row = false;
-	size_t len;
 	int err;
 
-	err = catalog_stmt(c, STMT_SNAPSHOT_GET, &r.stmt, diag);
-	if (err)
-		return err;
-	(void)sqlite3_bind_int64(r.stmt, 1, (s64)number);
-	err = catalog_step(c, STMT_SNAPSHOT_GET, &row, diag);
-	if (err)
-		return err;
-	if (!row)
+	err = catalog_get_record(c, number, &s, diag);
+	if (err == 0)
 		return unknown(number, diag);
-	record = row_blob(&r, 1, SNAPSHOT_RECORD_MAX, &len);
-	if (r.bad)
-		err = catalog_bad_row("snapshot", diag);
-	else
-		err = catalog_decode_snapshot(number, record, len, &c->pool,
-					      &s, diag);
-	catalog_reset(c, STMT_SNAPSHOT_GET);
-	if (!err)
-		make_label(&s, out);
+	if (err < 0)
+		return err;
+	make_label(&s, out);
 	snapshot_release(&s);
-	return err;
+	return 0;
 }
 
 static int is_forgotten(struct catalog *c, u64 number, u64 *txn_ret,
