@@ -93,21 +93,6 @@ static int mark_bases(struct gc *g, const struct directory *d,
 	return err;
 }
 
-/* Is it the second time? */
-static bool group_seen(const struct directory *d, const struct dir_group *gr,
-		       struct gc_bits *b)
-{
-	u32 entry = d->entries[gr->first].entry;
-
-	/* It is one whose first entry is not marked, and has no room for it. */
-	if (entry >= b->room)
-		return false;
-	if (gc_bit(b, b->seen, entry))
-		return true;
-	b->seen[entry / 8] |= (u8)(1u << (entry % 8));
-	return false;
-}
-
 static int close_group(struct gc *g, struct container_reader *r, u32 index,
 		       struct akin_diag *diag)
 {
@@ -148,7 +133,7 @@ static int close_container(struct gc *g, u64 number, struct akin_diag *diag)
 	d = container_directory(r);
 	for (i = 0; !err && d->nr_bases && i < d->nr_groups; i++) {
 		b = gc_marks_get(g->marks, number);
-		if (!d->groups[i].depth || group_seen(d, &d->groups[i], b))
+		if (!d->groups[i].depth || gc_see_group(b, d, &d->groups[i]))
 			continue;
 		err = close_group(g, r, i, diag);
 		if (!err)

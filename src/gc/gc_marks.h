@@ -13,6 +13,7 @@
 #define GC_MARKS_H
 
 #include "base/types.h"
+#include "format/format_container.h"
 
 struct gc_bits {
 	u64 container;
@@ -63,6 +64,22 @@ int gc_marks_list(struct gc_marks *m, u64 **out, u32 *nr_ret) __must_check;
 static inline bool gc_bit(const struct gc_bits *b, const u8 *bits, u32 entry)
 {
 	return entry < b->room && (bits[entry / 8] >> (entry % 8) & 1);
+}
+/*
+ * Was group @g of @d seen before? It is now. Groups go by their first entry;
+ * one that is not marked may have no room, and is never seen.
+ */
+static inline bool gc_see_group(struct gc_bits *b, const struct directory *d,
+				const struct dir_group *g)
+{
+	u32 entry = d->entries[g->first].entry;
+
+	if (entry >= b->room)
+		return false;
+	if (gc_bit(b, b->seen, entry))
+		return true;
+	b->seen[entry / 8] |= (u8)(1u << (entry % 8));
+	return false;
 }
 static inline bool gc_is_live(const struct gc_bits *b, u32 entry)
 {

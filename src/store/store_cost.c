@@ -151,21 +151,6 @@ static int group_role(const struct directory *d, const struct dir_group *g,
 	return role;
 }
 
-/* Has its head been read? One without room for its first entry is read again
- * if the container gets new marks. */
-static bool head_seen(const struct directory *d, const struct dir_group *g,
-		      struct gc_bits *b)
-{
-	u32 entry = d->entries[g->first].entry;
-
-	if (entry >= b->room)
-		return false;
-	if (gc_bit(b, b->seen, entry))
-		return true;
-	b->seen[entry / 8] |= (u8)(1u << (entry % 8));
-	return false;
-}
-
 static int follow_group(struct store_cost *c, struct container_reader *r,
 			u32 index, struct akin_diag *diag)
 {
@@ -207,7 +192,7 @@ static int follow_container(struct store_cost *c, struct container_reader *r,
 		/* Looked up anew: marks move while others come. */
 		b = gc_marks_get(c->marks, d->container);
 		if (g->depth && b && group_role(d, g, b) >= 0 &&
-		    !head_seen(d, g, b))
+		    !gc_see_group(b, d, g))
 			err = follow_group(c, r, i, diag);
 	}
 	return err;
