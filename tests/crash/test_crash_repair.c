@@ -187,11 +187,8 @@ static struct simpool lost(const struct setup *s)
 
 static void expect_all(struct setup *s, struct simpool *sp, const char *where)
 {
-	struct akin_check_options opt = { .read_data = true };
-	struct akin_check_result r;
 	struct akin_diag d = { 0 };
 	enum simpool_found found;
-	struct akin_pool *p;
 	int i, err;
 
 	for (i = 0; i < VERSIONS; i++) {
@@ -202,14 +199,7 @@ static void expect_all(struct setup *s, struct simpool *sp, const char *where)
 				 d.text);
 	}
 	assert_in_range(simpool_nr_snapshots(sp, &d), VERSIONS, VERSIONS + 1);
-	err = simpool_open(sp, false, &p, &d);
-	if (err)
-		fail_msg("%s: %s", where, d.text);
-	err = akin_check(p, &opt, &r, &d);
-	akin_pool_close(p);
-	if (err || r.findings)
-		fail_msg("%s: check: %llu findings: %s", where,
-			 (unsigned long long)r.findings, d.text);
+	simpool_expect_sound(sp, where);
 }
 
 static void check_after(struct setup *s, struct simpool *sp, const char *where)

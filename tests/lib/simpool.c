@@ -215,3 +215,21 @@ void simpool_fill(u64 seed, u8 *data, size_t n)
 	if (n > 65536)
 		memcpy(data + n - 16384, data + 8192, 16384);
 }
+
+void simpool_expect_sound(struct simpool *sp, const char *where)
+{
+	struct akin_check_options opt = { .read_data = true };
+	struct akin_check_result r;
+	struct akin_diag d = { 0 };
+	struct akin_pool *p;
+	int err;
+
+	err = simpool_open(sp, false, &p, &d);
+	if (err)
+		fail_msg("%s: %s", where, d.text);
+	err = akin_check(p, &opt, &r, &d);
+	akin_pool_close(p);
+	if (err || r.findings)
+		fail_msg("%s: check: %llu findings: %s", where,
+			 (unsigned long long)r.findings, d.text);
+}

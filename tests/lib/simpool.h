@@ -34,6 +34,9 @@ struct simpool simpool_reboot(const struct simpool *sp, u64 seed,
 int simpool_open(struct simpool *sp, bool read_only, struct akin_pool **out,
 		 struct akin_diag *diag);
 
+/* The test fails, and says @where, unless a check of every byte finds nothing. */
+void simpool_expect_sound(struct simpool *sp, const char *where);
+
 /* Back up @n bytes under @name in a process of its own. */
 int simpool_put(struct simpool *sp, const char *name, const void *data,
 		size_t n, struct akin_diag *diag);
