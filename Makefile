@@ -44,6 +44,13 @@ tsan:
 crash: all
 	@meson test -C $(B) --print-errorlogs --suite crash
 
+# Random work by several processes at once, with kills, full disks and damage,
+# against a model. SOAK: options of tests/soak/soak.py, such as --seed 7.
+AKIN_SOAK_SECONDS ?= 14400
+soak: all
+	@python3 tests/soak/soak.py --akin $(B)/front/cli/akin \
+		--seconds $(AKIN_SOAK_SECONDS) $(SOAK)
+
 # BENCH: options of scripts/bench; AKIN_BENCH_DATA: series of versions.
 bench: all
 	@scripts/bench $(BENCH) $(B)
@@ -55,4 +62,4 @@ docs: all
 install: all
 	@meson install -C $(B)
 
-.PHONY: all check lint asan tsan fuzz crash bench docs install
+.PHONY: all check lint asan tsan fuzz crash soak bench docs install
