@@ -68,6 +68,10 @@ static const char *set_value(void *at, const struct cli_option *o,
 	case CLI_BUDGET:
 		return cli_parse_budget(value, at) ?
 		       "a time such as 10m or 2h, or a size such as 50G" : NULL;
+	case CLI_THROTTLE:
+		return cli_parse_throttle(value, at) ?
+		       "meta=IOPS,MB/s or data=IOPS,MB/s, such as "
+		       "data=120,160" : NULL;
 	case CLI_SIZE:
 		return cli_parse_size(value, at) ?
 		       "a size such as 64M, 1.5G or 500KB" : NULL;

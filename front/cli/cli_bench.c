@@ -120,6 +120,8 @@ int cli_cmd_bench(struct cli *c)
 		.nr_threads = a->threads,
 		.compression = a->compression,
 		.delta_depth = cli_delta_depth(a),
+		.throttle_meta = a->throttle.meta,
+		.throttle_data = a->throttle.data,
 		.counts = counts,
 		.nr_counts = a->operands.nr - 1,
 		.tick = on_tick,

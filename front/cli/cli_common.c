@@ -59,6 +59,8 @@ int cli_open_session(struct cli *c, bool read_only)
 		.delta_depth = cli_delta_depth(a),
 		.verify = cli_verify_level(a->verify_level),
 		.engine = cli_engine(a->engine),
+		.throttle_meta = a->throttle.meta,
+		.throttle_data = a->throttle.data,
 	};
 	int err;
 
@@ -78,6 +80,8 @@ static int open_pool(struct cli *c, bool read_only, bool rehearse)
 		.nr_threads = c->args.threads,
 		.read_only = read_only,
 		.rehearse = rehearse,
+		.throttle_meta = c->args.throttle.meta,
+		.throttle_data = c->args.throttle.data,
 	};
 	int err = cli_need_pool(c);
 

@@ -169,6 +169,8 @@ static int open_other(struct cli *c, struct akin_pool **out)
 		.path = c->args.operands.v[1],
 		.memory_bytes = c->args.memory,
 		.nr_threads = c->args.threads,
+		.throttle_meta = c->args.throttle.meta,
+		.throttle_data = c->args.throttle.data,
 	};
 	int err;
 

@@ -163,6 +163,8 @@ int cli_cmd_repair(struct cli *c)
 		.path = c->args.pool,
 		.memory_bytes = c->args.memory,
 		.nr_threads = c->args.threads,
+		.throttle_meta = c->args.throttle.meta,
+		.throttle_data = c->args.throttle.data,
 	};
 	struct akin_repair_options opt = {
 		.dry_run = c->args.dry_run,

@@ -24,6 +24,8 @@
 /* Commands that one runs from a timer, or waits for. */
 #define HOOKED (B(BACKUP) | B(RESTORE) | B(VERIFY) | B(COPY) | B(REWRITE) | \
 		B(FORGET) | B(GC) | B(OPTIMIZE) | B(CHECK) | B(REPAIR))
+/* Commands that may be asked to go slowly. */
+#define THROTTLED (HOOKED | B(CAT) | B(PUT) | B(GET) | B(LOADGEN) | B(BENCH))
 /* Commands that speak of a policy. */
 #define KEEPING (B(FORGET) | B(POLICY))
 
@@ -59,6 +61,10 @@ const struct cli_option cli_options[] = {
 	  "run CMD by the shell before; if it fails nothing else is done" },
 	{ "hook-after", 0, CLI_STRING, "CMD", HOOKED, AT(hook_after),
 	  "run CMD by the shell afterwards, whatever happened; it is told" },
+
+	{ "throttle", 0, CLI_THROTTLE, "LIMITS", THROTTLED, AT(throttle),
+	  "use the pool's disks as if they were slow: data=IOPS,MB/s, "
+	  "meta=IOPS,MB/s; see 'akin help slow-disks'" },
 
 	/* init ----------------------------------------------------------- */
 	{ "meta-dir", 0, CLI_STRING, "DIR", B(INIT), AT(meta_dir),

@@ -36,6 +36,7 @@ struct cli_args {
 	const char *hook_before, *hook_after;
 	uint64_t memory;
 	unsigned threads;
+	struct cli_throttle throttle;
 	/* init */
 	const char *meta_dir, *data_dir, *compression, *hash, *like;
 	const char *delta_depth;	/* a digit; of backup too */
@@ -107,6 +108,7 @@ enum cli_kind {
 	CLI_KEEP,		/* a number from 1 */
 	CLI_SHARE,		/* the value is optional */
 	CLI_BUDGET,
+	CLI_THROTTLE,		/* may be repeated */
 };
 
 /* What a shell offers as a value or operand. */

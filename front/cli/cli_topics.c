@@ -164,6 +164,22 @@ const struct cli_topic cli_topics[] = {
 	"may be removed: the next backup that wants it makes it anew from the\n"
 	"directories of all containers.\n", NULL },
 
+	{ "slow-disks", "SLOW DISKS", "what --throttle counts",
+	"--throttle makes the pool's two disks as slow as it says, each by what it\n"
+	"may do a second: operations, and megabytes (or bytes with a unit, as in\n"
+	"20MiB). Either may be left out, and so may one of the disks:\n"
+	"\n"
+	"    --throttle data=120,160                  a disk that spins\n"
+	"    --throttle 'data=120,160 meta=20000,500' and a fast one beside it\n"
+	"    --throttle data=,30                      leave others their share\n"
+	"\n"
+	"A read or write counts if it does not begin where the last one in its\n"
+	"file ended, and again for each mebibyte from there on; a sync counts, and\n"
+	"so does opening, naming, removing or listing files. What the system would\n"
+	"answer from memory counts too, so the disk is one that was just switched\n"
+	"on. What is not on the pool's disks, such as what a backup reads, goes as\n"
+	"fast as ever.\n", NULL },
+
 	{ "output", "OUTPUT", "names in listings, and JSON",
 	"Names are bytes. They are printed so that no byte of them can control a\n"
 	"terminal, and so that they can be pasted back into bash, zsh or ksh: as\n"

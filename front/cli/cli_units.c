@@ -141,6 +141,63 @@ int cli_parse_budget(const char *s, struct cli_budget *out)
 	return 0;
 }
 
+/* "IOPS,RATE", "IOPS" or ",RATE" */
+static int parse_limits(const char *s, struct akin_throttle *out)
+{
+	const char *comma = strchr(s, ','), *rate = comma ? comma + 1 : "";
+	size_t n = comma ? (size_t)(comma - s) : strlen(s);
+	struct akin_throttle t = { 0, 0 };
+	char copy[32];
+	unsigned ops;
+	int len;
+
+	if (n >= sizeof(copy))
+		return -1;
+	if (n) {
+		memcpy(copy, s, n);
+		copy[n] = 0;
+		if (cli_parse_count(copy, UINT32_MAX, &ops))
+			return -1;
+		t.ops_s = ops;
+	}
+	if (*rate) {
+		len = snprintf(copy, sizeof(copy), "%s%s", rate,
+			       rate[strspn(rate, "0123456789.")] ? "" : "MB");
+		if (len >= (int)sizeof(copy) ||
+		    cli_parse_rate(copy, &t.bytes_s))
+			return -1;
+	}
+	if (!n && !*rate)
+		return -1;
+	*out = t;
+	return 0;
+}
+
+int cli_parse_throttle(const char *s, struct cli_throttle *out)
+{
+	struct cli_throttle t = *out;
+	struct akin_throttle *part;
+	char word[80];
+	size_t n;
+
+	s += strspn(s, " ");
+	if (!*s)
+		return -1;
+	for (; *s; s += n, s += strspn(s, " ")) {
+		n = strcspn(s, " ");
+		if (n >= sizeof(word))
+			return -1;
+		memcpy(word, s, n);
+		word[n] = 0;
+		part = strncmp(word, "meta=", 5) == 0 ? &t.meta :
+		       strncmp(word, "data=", 5) == 0 ? &t.data : NULL;
+		if (!part || parse_limits(word + 5, part))
+			return -1;
+	}
+	*out = t;
+	return 0;
+}
+
 const char *cli_size_text(uint64_t bytes, char out[CLI_UNIT_TEXT])
 {
 	double v = (double)bytes;

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "akin/pool.h"
+
 #define CLI_UNIT_TEXT 24
 
 /* 0, or -1 if @s is no size, or larger than 2^64 - 1. */
@@ -35,6 +37,16 @@ struct cli_budget {
 	uint64_t bytes;
 };
 int cli_parse_budget(const char *s, struct cli_budget *out);
+
+/* How slow disks are made; zeros: not at all. */
+struct cli_throttle {
+	struct akin_throttle meta, data;
+};
+/*
+ * "meta=IOPS,RATE data=IOPS,RATE" or one of them; what is not named stays. A
+ * RATE without a unit is MB a second; either number may be missing or 0.
+ */
+int cli_parse_throttle(const char *s, struct cli_throttle *out);
 
 /* "512 B", "1.50 KiB", "12.3 MiB": three digits. Returns @out. */
 const char *cli_size_text(uint64_t bytes, char out[CLI_UNIT_TEXT]);

@@ -89,6 +89,15 @@ AKIN_API void akin_prepare_process(void);
 #define AKIN_MEMORY_DEFAULT (128u << 20)
 #define AKIN_MEMORY_MIN (32u << 20)
 
+/*
+ * As if the disk could do no more a second; 0: as fast as it is. To see what
+ * slow disks would make of something, or to leave others their share. What
+ * counts is told by docs/design/throttle.md.
+ */
+struct akin_throttle {
+	uint64_t ops_s, bytes_s;
+};
+
 struct akin_open_options {
 	const char *path;
 	const char *meta_dir, *data_dir;	/* NULL: what the pool says */
@@ -103,6 +112,7 @@ struct akin_open_options {
 	 * (default /var/tmp). What others do meanwhile is not seen.
 	 */
 	bool rehearse;
+	struct akin_throttle throttle_meta, throttle_data;
 };
 
 AKIN_API int akin_pool_open(const struct akin_open_options *opt,

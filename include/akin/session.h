@@ -56,7 +56,7 @@ extern "C" {
 
 /* Of the structures in this header. A program compiled with an older one goes
  * on working. */
-#define AKIN_SESSION_VERSION 1
+#define AKIN_SESSION_VERSION 2
 
 struct akin_session;
 
@@ -73,6 +73,8 @@ struct akin_session_options {
 	int delta_depth;	/* 0: the pool's; see pool.h */
 	enum akin_verify verify;
 	enum akin_engine engine;
+	/* From version 2 on; see struct akin_open_options. */
+	struct akin_throttle throttle_meta, throttle_data;
 };
 
 /* Strings are copied. */

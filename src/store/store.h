@@ -81,6 +81,9 @@ int store_open_hashed(struct disk *meta, struct disk *data,
  * unless it is NULL. */
 int store_new(const struct akin_open_options *opt, struct akin_pool **out,
 	      struct akin_diag *diag) __must_check;
+/* The disk as slow as @how says, which replaces *d; NULL after a failure. */
+int store_throttle(const struct akin_throttle *how, struct disk **d,
+		   struct akin_diag *diag) __must_check;
 /* Open what lies on p->meta and p->data, whose superblock is p->super. */
 int store_open_parts(struct akin_pool *p, struct akin_diag *diag) __must_check;
 

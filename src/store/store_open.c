@@ -10,11 +10,25 @@
 
 #include "base/mem.h"
 #include "os/disk_overlay.h"
+#include "os/disk_throttle.h"
 #include "store/store.h"
 #include "store/store_sound.h"
 
+int store_throttle(const struct akin_throttle *how, struct disk **d,
+		   struct akin_diag *diag)
+{
+	struct throttle_limits limits = { how->ops_s, how->bytes_s };
+	struct disk *below = *d;
+
+	if (!how->ops_s && !how->bytes_s)
+		return 0;
+	*d = NULL;
+	return disk_throttle_new(TAKE(below), &limits, NULL, d, diag);
+}
+
 static int open_disk(const struct akin_open_options *opt, const char *name,
-		     const char *dir, const char *label, struct disk **out,
+		     const char *dir, const char *label,
+		     const struct akin_throttle *throttle, struct disk **out,
 		     struct super *super, struct akin_diag *diag)
 {
 	struct akin_diag why = { 0 };
@@ -29,8 +43,10 @@ static int open_disk(const struct akin_open_options *opt, const char *name,
 			     &why);
 	if (!err) {
 		(*out)->label = label;
-		err = store_super_read(*out, super, &why);
+		err = store_throttle(throttle, out, &why);
 	}
+	if (!err)
+		err = store_super_read(*out, super, &why);
 	if (!err)
 		return 0;
 	if (err != -AKIN_E_absent)
@@ -53,11 +69,11 @@ static int open_disks(struct akin_pool *p, const struct akin_open_options *opt,
 	struct super super;
 	int err;
 
-	err = open_disk(opt, "meta", opt->meta_dir, "metadata", &p->meta,
-			&super, diag);
+	err = open_disk(opt, "meta", opt->meta_dir, "metadata",
+			&opt->throttle_meta, &p->meta, &super, diag);
 	if (!err)
-		err = open_disk(opt, "data", opt->data_dir, "data", &p->data,
-				&super, diag);
+		err = open_disk(opt, "data", opt->data_dir, "data",
+				&opt->throttle_data, &p->data, &super, diag);
 	return err;
 }
 

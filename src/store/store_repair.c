@@ -412,17 +412,21 @@ static int open_disks(struct store_repair *r,
 	if (err)
 		return diag_pass(diag, err, &why);
 	r->p->data->label = "data";
+	err = store_throttle(&opt->throttle_data, &r->p->data, diag);
+	if (err)
+		return err;
 	memset(&why, 0, sizeof(why));
 	err = disk_files_new(meta_path, writable, &r->p->meta, &why);
 	/* A link that leads nowhere is a disk that is not mounted. */
 	if (err == -AKIN_E_absent && lstat(meta_path, &st) && errno == ENOENT) {
 		r->meta_path = meta_path;
+		r->throttle_meta = opt->throttle_meta;
 		return 0;
 	}
 	if (err)
 		return diag_pass(diag, err, &why);
 	r->p->meta->label = "metadata";
-	return 0;
+	return store_throttle(&opt->throttle_meta, &r->p->meta, diag);
 }
 
 int akin_repair(const struct akin_open_options *open,

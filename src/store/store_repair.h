@@ -22,6 +22,7 @@ struct store_repair {
 	const struct akin_repair_options *opt;
 	struct akin_repair_result *out;
 	const char *meta_path;	/* where one is to be made; or NULL */
+	struct akin_throttle throttle_meta;	/* and how slow it is */
 	u64 start_ns, said_ns;
 	/* What the superblock files are like. */
 	struct super super;	/* as the data disk's */

@@ -564,7 +564,7 @@ static int make_meta_dir(struct store_repair *r, struct akin_diag *diag)
 	if (disk_files_new(r->meta_path, true, &r->p->meta, diag))
 		return diag ? diag->code : -AKIN_E_io;
 	r->p->meta->label = "metadata";
-	return 0;
+	return store_throttle(&r->throttle_meta, &r->p->meta, diag);
 }
 
 static void tell_plan(struct store_repair *r, const char *why,

@@ -87,6 +87,10 @@ static int open_pool(const struct akin_session_options *opt,
 				       .nr_threads = opt->nr_threads,
 				       .read_only = opt->read_only };
 
+	if (opt->version >= 2) {
+		o.throttle_meta = opt->throttle_meta;
+		o.throttle_data = opt->throttle_data;
+	}
 	return akin_pool_open(&o, &s->pool, diag);
 }
 

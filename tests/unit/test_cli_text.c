@@ -248,6 +248,43 @@ static void test_parse_share(void **state)
 	assert_int_equal(cli_parse_share("4294967297%", &s), -1);
 }
 
+static void assert_throttle(const struct cli_throttle *t, u64 meta_ops,
+			    u64 meta_bytes, u64 data_ops, u64 data_bytes)
+{
+	assert_int_equal(t->meta.ops_s, meta_ops);
+	assert_int_equal(t->meta.bytes_s, meta_bytes);
+	assert_int_equal(t->data.ops_s, data_ops);
+	assert_int_equal(t->data.bytes_s, data_bytes);
+}
+
+static void test_throttle(void **state)
+{
+	static const char *const bad[] = {
+		"", " ", "120,160", "data", "data=", "data=,", "disk=1,1",
+		"data=x,1", "data=1,x", "data=-1,1", "data=1.5,1",
+		"data=1,1 meta", "data=4294967296,1", "data=1,1,1",
+		"data=00000000000000000000000000000001,1",
+	};
+	struct cli_throttle t = { { 0, 0 }, { 0, 0 } };
+	size_t i;
+
+	assert_int_equal(cli_parse_throttle("meta=500,40 data=120,160", &t), 0);
+	assert_throttle(&t, 500, 40000000, 120, 160000000);
+	/* One by one they add up; units are as everywhere. */
+	assert_int_equal(cli_parse_throttle("data=80,1.5MiB/s", &t), 0);
+	assert_throttle(&t, 500, 40000000, 80, 3 << 19);
+	assert_int_equal(cli_parse_throttle(" meta=,0.5 ", &t), 0);
+	assert_throttle(&t, 0, 500000, 80, 3 << 19);
+	assert_int_equal(cli_parse_throttle("data=7", &t), 0);
+	assert_throttle(&t, 0, 500000, 7, 0);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(cli_parse_throttle(bad[i], &t), -1);
+		assert_throttle(&t, 0, 500000, 7, 0);
+	}
+	assert_int_equal(cli_parse_throttle("data=0,0", &t), 0);
+	assert_throttle(&t, 0, 500000, 0, 0);
+}
+
 static void assert_size_text(u64 v, const char *expected)
 {
 	char out[CLI_UNIT_TEXT];
@@ -379,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_progress_line),
 		cmocka_unit_test(test_parse_size),
 		cmocka_unit_test(test_parse_share),
+		cmocka_unit_test(test_throttle),
 		cmocka_unit_test(test_size_text),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_parse_times),

@@ -60,6 +60,7 @@ struct measure_options {
 	unsigned nr_threads;
 	const char *compression;	/* NULL: as akin init */
 	int delta_depth;	/* as in akin_init_options */
+	struct akin_throttle throttle_meta, throttle_data;
 	const unsigned *counts;	/* streams: how many; growth: steps */
 	uint32_t nr_counts;
 	/* Between two measurements: non-zero ends it. May be NULL. */

@@ -71,6 +71,8 @@ static int open_session(struct measure_pool *p,
 		.memory_bytes = opt->memory_bytes,
 		.nr_threads = opt->nr_threads, .program = "akin bench",
 		.verify = verify,
+		.throttle_meta = opt->throttle_meta,
+		.throttle_data = opt->throttle_data,
 	};
 	struct akin_pool_info info;
 	int err;
