@@ -36,7 +36,7 @@ static int on_tick(void *ctx, const char *text)
 	return 0;
 }
 
-static void print_json(struct cli *c, const struct measure_report *r)
+static void print_rows(struct cli *c, const struct measure_report *r)
 {
 	struct cli_json *j = &c->json;
 	uint32_t i, k;
@@ -52,8 +52,17 @@ static void print_json(struct cli *c, const struct measure_report *r)
 						  0.5), 1000);
 		cli_json_end(j, stdout);
 	}
+}
+
+static void print_json(struct cli *c, const struct measure_report *r)
+{
+	const char *machine = r->machine;
+	struct cli_json *j = &c->json;
+
+	for (; r; r = r->next)
+		print_rows(c, r);
 	cli_json_begin(j, "machine");
-	cli_json_text(j, "machine", r->machine);
+	cli_json_text(j, "machine", machine);
 	cli_json_end(j, stdout);
 }
 

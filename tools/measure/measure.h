@@ -19,7 +19,7 @@
 
 #include "akin/session.h"
 
-#define MEASURE_COLUMNS 10
+#define MEASURE_COLUMNS 16
 #define MEASURE_LABEL 48
 
 struct measure_column {
@@ -28,13 +28,24 @@ struct measure_column {
 	int digits;		/* behind the point */
 };
 
+/* What a chart makes of the rows. */
+enum measure_kind {
+	MEASURE_LINES,	/* points over the first column's values, evenly */
+	MEASURE_BARS,	/* rows are kinds, not points of an axis */
+	MEASURE_TIME,	/* points in time: the first column, in proportion;
+			 * labels are phases, and are marked */
+};
+
+/* Lines apart for each value of a column; or of one of these. */
+#define MEASURE_BY_NONE (-1)
+#define MEASURE_BY_LABEL (-2)
+
 /* A line (or bars) for each column in @columns over the first column. */
 struct measure_chart {
 	const char *title, *unit;
-	bool bars;		/* rows are kinds, not points of an axis */
+	enum measure_kind kind;
 	uint32_t columns[MEASURE_COLUMNS];
 	uint32_t nr_columns;
-	/* Lines apart for each value of this column; -1: none. */
 	int by;
 };
 
@@ -46,11 +57,13 @@ struct measure_report {
 	uint32_t nr_columns;
 	const struct measure_chart *charts;
 	uint32_t nr_charts;
+	bool quiet;		/* many rows: for charts and JSON only */
 	char machine[256];	/* processor, kernels, load */
 	/* The rows; see measure_add(). */
 	double *values;
 	char (*labels)[MEASURE_LABEL];
 	uint32_t nr_rows, cap_rows;
+	struct measure_report *next;	/* more of the same verb; owned */
 };
 
 struct measure_options {
@@ -80,11 +93,13 @@ int measure_micro(const struct measure_options *opt,
 		  struct measure_report *out, struct akin_diag *diag);
 
 void measure_release(struct measure_report *r);
+/* A report behind the last one of @r, zeroed; NULL: no memory. */
+struct measure_report *measure_more(struct measure_report *r);
 /* @values are nr_columns numbers; @label may be NULL. */
 int measure_add(struct measure_report *r, const char *label,
 		const double *values);
 
-/* measure_print.c, measure_html.c; errors are ferror(f). */
+/* With all that follow @r; errors are ferror(f). */
 void measure_table(const struct measure_report *r, FILE *f);
 void measure_html(const struct measure_report *r, FILE *f);
 

@@ -26,7 +26,7 @@ static const struct measure_column micro_columns[] = {
 };
 
 static const struct measure_chart micro_charts[] = {
-	{ "One core, from memory", "GB/s", true, { 0 }, 1, -1 },
+	{ "One core, from memory", "GB/s", MEASURE_BARS, { 0 }, 1, -1 },
 };
 
 struct micro {

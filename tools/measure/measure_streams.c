@@ -51,9 +51,9 @@ static const struct measure_column streams_columns[] = {
 };
 
 static const struct measure_chart streams_charts[] = {
-	{ "Throughput of all streams together", "MB/s", false, { 2 }, 1, 1 },
-	{ "Writes to the metadata pool", "operations", false, { 4 }, 1, 1 },
-	{ "Reads from the data pool", "operations", false, { 7 }, 1, 1 },
+	{ "Throughput of all streams together", "MB/s", MEASURE_LINES, { 2 }, 1, 1 },
+	{ "Writes to the metadata pool", "operations", MEASURE_LINES, { 4 }, 1, 1 },
+	{ "Reads from the data pool", "operations", MEASURE_LINES, { 7 }, 1, 1 },
 };
 
 static int one_streams(const struct measure_options *opt, unsigned nr,
@@ -136,7 +136,7 @@ static const struct measure_column verify_columns[] = {
 };
 
 static const struct measure_chart verify_charts[] = {
-	{ "Throughput by verification", "MB/s", true, { 0, 1 }, 2, -1 },
+	{ "Throughput by verification", "MB/s", MEASURE_BARS, { 0, 1 }, 2, -1 },
 };
 
 static int one_verify(const struct measure_options *opt, const char *name,
@@ -221,8 +221,8 @@ static const struct measure_column growth_columns[] = {
 };
 
 static const struct measure_chart growth_charts[] = {
-	{ "Throughput while the pool grows", "MB/s", false, { 1, 2 }, 2, -1 },
-	{ "Pages of the index read for old data", "pages", false, { 3 }, 1,
+	{ "Throughput while the pool grows", "MB/s", MEASURE_LINES, { 1, 2 }, 2, -1 },
+	{ "Pages of the index read for old data", "pages", MEASURE_LINES, { 3 }, 1,
 	  -1 },
 };
 
