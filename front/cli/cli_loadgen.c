@@ -275,6 +275,8 @@ static int to_pool(struct cli *c, const struct loadgen *l)
 	struct loadgen_feed_options opt = { .first = c->args.load_generation,
 					    .nr = c->args.load_generations,
 					    .verify = c->args.verify,
+					    .bytes_per_second =
+						c->args.load_offer,
 					    .txn = &topt,
 					    .done = print_fed, .ctx = c };
 	int err;

@@ -258,6 +258,9 @@ const struct cli_option cli_options[] = {
 	{ "object-size", 0, CLI_STRING, "MIN[-MAX]", B(LOADGEN),
 	  AT(load_objects), "cut streams into objects of such sizes, small ones "
 	  "more often (default: one each)", .line_only = true },
+	{ "offer", 0, CLI_RATE, "RATE", B(LOADGEN), AT(load_offer),
+	  "to a pool: offer RATE bytes a second and no more, all streams "
+	  "together", .line_only = true },
 	{ "verify", 0, CLI_FLAG, NULL, B(LOADGEN), AT(verify),
 	  "read everything back afterwards and compare" },
 

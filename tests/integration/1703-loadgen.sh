@@ -37,6 +37,11 @@ akin get loadgen s00001/o000000 >"$tmp/object"
 first=$(akin objects --json -s latest loadgen s00000 | jq -s 'map(.bytes) | add')
 cmp -i "0:$first" -n "$(stat -c %s "$tmp/object")" "$tmp/object" "$tmp/all"
 
+# Offered slowly, it takes its time.
+expect 0 akin loadgen --json --size 1M --streams 2 --seed 9 --offer 4M pool
+assert_eq "offered" "$(jq -r 'select(.type == "generation") | .seconds >= 0.4' \
+	"$out")" true
+
 expect 2 "$AKIN" loadgen --dedup 0.5 -
 expect 2 "$AKIN" loadgen --dedup 2 --random 10% -
 expect 2 "$AKIN" loadgen --random 101% -

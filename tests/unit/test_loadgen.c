@@ -14,6 +14,7 @@
 
 #include "hash/hash.h"
 #include "loadgen.h"
+#include "loadgen_internal.h"
 
 #define GOLDEN_BYTES 1048576
 #define GOLDEN_SUM 0x78cc3687c82f81ccull
@@ -312,6 +313,40 @@ static void test_random_access(void **state)
 	loadgen_free(l);
 }
 
+/* Kept contents are the same bytes, and only if all of them fit. */
+static void test_kept(void **state)
+{
+	struct loadgen_options opt = { .stream_bytes = 100 << 10,
+				       .unit_bytes = 1024, .dedup = 10,
+				       .random_share = -1,
+				       .similar_share = 0.5,
+				       .change_share = 0.1,
+				       .edit_bytes = 100 };
+	const size_t keep[] = { 0, 10 * 1024 - 1, 10 * 1024 };
+	u8 *want = NULL, *got;
+	size_t n, i;
+
+	for (i = 0; i < ARRAY_SIZE(keep); i++) {
+		struct loadgen_stream *s;
+		struct loadgen *l;
+
+		opt.keep_bytes = keep[i];
+		l = make(&opt);
+		assert_int_equal(l->kept != NULL, i == 2);
+		s = open_stream(l, 0, 2);
+		got = read_all(s, &n);
+		if (want)
+			assert_memory_equal(got, want, n);
+		else
+			want = got;
+		if (got != want)
+			free(got);
+		loadgen_close(s);
+		loadgen_free(l);
+	}
+	free(want);
+}
+
 static void test_same_everywhere(void **state)
 {
 	struct loadgen_options opt = { .seed = 42, .unit_bytes = 4096,
@@ -445,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_compressible),
 		cmocka_unit_test(test_similar),
 		cmocka_unit_test(test_random_access),
+		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_same_everywhere),
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_refused),

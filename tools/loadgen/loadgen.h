@@ -73,6 +73,10 @@ struct loadgen_options {
 
 	/* Streams as objects of such sizes; 0: one object each. */
 	uint64_t object_min, object_max;
+
+	/* If all contents fit into so much memory, make them once and copy
+	 * them: for who measures what takes the load, not the making. */
+	size_t keep_bytes;
 };
 
 struct loadgen;

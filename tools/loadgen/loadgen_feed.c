@@ -15,9 +15,11 @@ struct feed {
 	const struct loadgen *l;
 	struct akin_session *s;
 	uint32_t generation, nr_streams;
-	uint64_t transaction;	/* 0: send; else read back and compare */
+	uint64_t transaction;	/* 0: send; else read back */
+	bool compare;		/* what is read with what was sent */
+	uint64_t bytes_per_second, begun_ns;
 	_Atomic uint32_t next_stream;
-	_Atomic uint64_t bytes, objects;
+	_Atomic uint64_t bytes, objects, offered;
 	pthread_mutex_t lock;	/* guards err, diag */
 	int err;
 	struct akin_diag diag;
@@ -29,6 +31,23 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Waits until it is time for the next @n bytes of all. */
+static void pace(struct feed *f, size_t n)
+{
+	double sent = (double)atomic_fetch_add(&f->offered, n);
+	struct timespec ts;
+	uint64_t due;
+
+	if (!f->bytes_per_second)
+		return;
+	due = f->begun_ns + (uint64_t)(sent * 1e9 /
+				       (double)f->bytes_per_second);
+	ts.tv_sec = (time_t)(due / 1000000000);
+	ts.tv_nsec = (long)(due % 1000000000);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL))
+		;	/* a signal */
 }
 
 /* Generated where it is wanted. */
@@ -47,8 +66,9 @@ static int send_object(struct feed *f, struct loadgen_stream *st, uint64_t off,
 		err = akin_object_room(f->s, obj, &to, &room, diag);
 		if (err)
 			break;
-		room = loadgen_read(st, off, to, room < len ? room :
-				    (size_t)len);
+		room = room < len ? room : (size_t)len;
+		pace(f, room);
+		room = loadgen_read(st, off, to, room);
 		err = akin_object_filled(f->s, obj, room, diag);
 		off += room;
 		len -= room;
@@ -59,7 +79,7 @@ static int send_object(struct feed *f, struct loadgen_stream *st, uint64_t off,
 struct compare {
 	struct loadgen_stream *st;
 	uint64_t off;
-	unsigned char *want;
+	unsigned char *want;	/* NULL: only read */
 };
 
 static int compare(void *ctx, const void *data, size_t n)
@@ -68,6 +88,10 @@ static int compare(void *ctx, const void *data, size_t n)
 	struct compare *c = ctx;
 	size_t len;
 
+	if (!c->want) {
+		c->off += n;
+		return 0;
+	}
 	for (; n; n -= len, p += len) {
 		len = n < COMPARE_BYTES ? n : COMPARE_BYTES;
 		if (loadgen_read(c->st, c->off, c->want, len) != len ||
@@ -86,8 +110,8 @@ static int check_object(struct feed *f, struct loadgen_stream *st, uint64_t off,
 	struct akin_reader *r;
 	int err;
 
-	c.want = malloc(COMPARE_BYTES);
-	if (!c.want)
+	c.want = f->compare ? malloc(COMPARE_BYTES) : NULL;
+	if (f->compare && !c.want)
 		return loadgen_fail(diag, -AKIN_E_nomem, "comparing");
 	err = akin_object_open(f->s, f->transaction, name, &r, diag);
 	if (!err) {
@@ -190,16 +214,15 @@ static int send_all(struct feed *f, const struct loadgen_feed_options *opt,
 		    struct akin_diag *diag)
 {
 	struct akin_diag second = { 0 };
-	uint64_t begun;
 	int err, err2;
 
 	err = akin_txn_begin(f->s, opt->txn, diag);
 	if (err)
 		return err;
-	begun = now_ns();
-	f->transaction = 0;
+	f->begun_ns = now_ns();
+	f->offered = 0;
 	err = run_threads(f, threads, diag);
-	out->send_ns = now_ns() - begun;
+	out->send_ns = now_ns() - f->begun_ns;
 	out->bytes = f->bytes;
 	out->objects = f->objects;
 	err2 = akin_txn_end(f->s, err ? AKIN_VOTE_ABORT : AKIN_VOTE_COMMIT,
@@ -209,13 +232,37 @@ static int send_all(struct feed *f, const struct loadgen_feed_options *opt,
 	return err;
 }
 
+int loadgen_read_back(const struct loadgen *l, struct akin_session *s,
+		      uint32_t generation, uint64_t transaction,
+		      uint32_t max_threads, bool compare,
+		      struct loadgen_back *out, struct akin_diag *diag)
+{
+	struct feed f = { .l = l, .s = s, .nr_streams = l->opt.nr_streams,
+			  .generation = generation, .compare = compare,
+			  .transaction = transaction };
+	struct akin_session_limits limits;
+	uint64_t begun = now_ns();
+	int err;
+
+	pthread_mutex_init(&f.lock, NULL);
+	akin_session_get_limits(s, &limits);
+	err = run_threads(&f, choose(limits.max_readers, f.nr_streams,
+				     max_threads), diag);
+	pthread_mutex_destroy(&f.lock);
+	out->ns = now_ns() - begun;
+	out->bytes = f.bytes;
+	out->objects = f.objects;
+	return err;
+}
+
 int loadgen_feed(const struct loadgen *l, struct akin_session *s,
 		 const struct loadgen_feed_options *opt, struct akin_diag *diag)
 {
-	struct feed f = { .l = l, .s = s, .nr_streams = l->opt.nr_streams };
+	struct feed f = { .l = l, .s = s, .nr_streams = l->opt.nr_streams,
+			  .bytes_per_second = opt->bytes_per_second };
 	struct akin_session_limits limits;
+	struct loadgen_back back;
 	struct loadgen_fed fed;
-	uint64_t begun;
 	uint32_t i;
 	int err = 0;
 
@@ -227,12 +274,11 @@ int loadgen_feed(const struct loadgen *l, struct akin_session *s,
 		err = send_all(&f, opt, choose(limits.max_open, f.nr_streams,
 					       opt->max_threads), &fed, diag);
 		if (!err && opt->verify) {
-			begun = now_ns();
-			f.transaction = fed.result.transaction;
-			err = run_threads(&f, choose(limits.max_readers,
-						     f.nr_streams,
-						     opt->max_threads), diag);
-			fed.verify_ns = now_ns() - begun;
+			err = loadgen_read_back(l, s, f.generation,
+						fed.result.transaction,
+						opt->max_threads, true, &back,
+						diag);
+			fed.verify_ns = back.ns;
 		}
 		if (!err && opt->done)
 			err = opt->done(opt->ctx, &fed);

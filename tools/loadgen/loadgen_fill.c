@@ -87,6 +87,10 @@ void loadgen_fill(const struct loadgen *l, uint64_t content, uint32_t off,
 	uint32_t skip;
 	size_t len;
 
+	if (l->kept && content < l->distinct) {
+		memcpy(to, l->kept + content * l->opt.unit_bytes + off, n);
+		return;
+	}
 	for (; n; n -= len, off += (uint32_t)len, p += len) {
 		skip = off % SEGMENT;
 		len = SEGMENT - skip;

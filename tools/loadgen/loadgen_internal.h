@@ -18,6 +18,7 @@ struct loadgen {
 	uint64_t units, distinct, stream_units;
 	uint32_t half_bits;	/* of the permutation */
 	uint32_t random_bytes;	/* of each segment */
+	unsigned char *kept;	/* contents, one behind the other, or NULL */
 };
 
 /* Contents that no class has: new data of a later generation. */

@@ -84,6 +84,23 @@ static void fill_defaults(struct loadgen_options *o)
 		memcpy(o->edits, edits, sizeof(edits));
 }
 
+static int keep_contents(struct loadgen *l)
+{
+	uint32_t unit = l->opt.unit_bytes;
+	unsigned char *kept;
+	uint64_t i;
+
+	if (l->distinct > l->opt.keep_bytes / unit)
+		return 0;
+	kept = malloc(l->distinct * unit);
+	if (!kept)
+		return -AKIN_E_nomem;
+	for (i = 0; i < l->distinct; i++)
+		loadgen_fill(l, i, 0, kept + i * unit, unit);
+	l->kept = kept;
+	return 0;
+}
+
 int loadgen_new(const struct loadgen_options *opt, struct loadgen **out,
 		struct akin_diag *diag)
 {
@@ -100,6 +117,8 @@ int loadgen_new(const struct loadgen_options *opt, struct loadgen **out,
 						 (1 - l->opt.compressible));
 		err = loadgen_make_plan(l, diag);
 	}
+	if (!err && keep_contents(l))
+		err = loadgen_fail(diag, -AKIN_E_nomem, "contents to keep");
 	if (err) {
 		loadgen_free(l);
 		return err;
@@ -110,8 +129,10 @@ int loadgen_new(const struct loadgen_options *opt, struct loadgen **out,
 
 void loadgen_free(struct loadgen *l)
 {
-	if (l)
+	if (l) {
 		free(l->classes);
+		free(l->kept);
+	}
 	free(l);
 }
 
