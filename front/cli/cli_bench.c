@@ -19,6 +19,8 @@ static const struct {
 	unsigned max;		/* of a count */
 } verbs[] = {
 	{ "streams", measure_streams, MAX_COUNTS, 1024 },
+	{ "engines", measure_engines, 1, 64 },
+	{ "targets", measure_targets, MAX_COUNTS, 9 },
 	{ "verify", measure_verify, 0, 0 },
 	{ "growth", measure_growth, 1, 10000 },
 	{ "micro", measure_micro, 0, 0 },
@@ -145,6 +147,6 @@ int cli_cmd_bench(struct cli *c)
 		err = parse_counts(c, i, counts);
 		return err ? err : run(c, i, &opt);
 	}
-	return cli_fail(&c->diag, -AKIN_E_usage, "'%s' is not streams, verify, "
-			"growth or micro", a->operands.v[0]);
+	return cli_fail(&c->diag, -AKIN_E_usage, "'%s' is not streams, engines, "
+			"targets, verify, growth or micro", a->operands.v[0]);
 }

@@ -674,13 +674,21 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 
 [CLI_BENCH] = {
 	"bench", "measure what this machine reaches",
-	{ "bench [OPTION]... streams [N]...", "bench [OPTION]... verify",
+	{ "bench [OPTION]... streams [N]...", "bench [OPTION]... engines [N]",
+	  "bench [OPTION]... targets [N]...", "bench [OPTION]... verify",
 	  "bench [OPTION]... growth [STEPS]", "bench [OPTION]... micro" },
 	"Pools of its own are made and removed; yours are not touched. The load is\n"
 	"that of 'akin loadgen', and goes in as a program's would.\n"
 	"\n"
 	"streams sends N streams at once (default 1, 2, 4 and 8), with none, half\n"
 	"and all of their data random, and counts what that costs either pool.\n"
+	"engines compares the engines on N streams (default 8) of which more and\n"
+	"more is random, backup and restore, and shows over time what goes to\n"
+	"either pool. targets prints ratios beside their bars, all or number N:\n"
+	"eight streams beside one, beside the hash, beside the raw disk, random\n"
+	"beside repeating data, restores beside backups. streams without numbers is\n"
+	"followed by both.\n"
+	"\n"
 	"verify compares the levels of verification. growth feeds a pool step by\n"
 	"step (default 8) and sees whether new and old data keep their rates. micro\n"
 	"measures cutting, fingerprints and codecs alone.\n"
@@ -689,6 +697,7 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	{ { "akin bench micro", "Ten seconds, for a first impression." },
 	  { "akin bench --dir /mnt/new streams --report streams.html",
 	    "What does that disk do? With charts." },
+	  { "akin bench targets", "Does this machine reach what it should?" },
 	  { "akin bench --size 1G --memory 64M growth 32 --json",
 	    "A pool much larger than its memory." } },
 	1, CLI_ANY, CLI_COMPLETE_NONE },

@@ -46,6 +46,36 @@ assert [row[:2] for row in rows[1:]] == [
     ['2', p] for p in ('0', '50', '100')], rows
 END
 
+# Each engine, data that repeats and data that is random: what a backup does to
+# the metadata pool must not depend on it, nor does it read more data.
+bench engines 2
+# NUMBER ENGINE SHARE
+engines() {
+	jq "select(.type == \"engines\" and .engine == \"$2\" and
+		.random_percent == $3) | .$1 | floor" "$out"
+}
+assert_eq "shares" "$(jq 'select(.type == "engines") | .random_percent | floor' \
+	"$out" | sort -nu | paste -sd ' ')" "0 25 50 75 100"
+for engine in identity similarity hybrid; do
+	most=$(engines metadata_write_ops $engine 0)
+	assert_between "metadata written by $engine" \
+		"$(engines metadata_write_ops $engine 100)" 1 $((most * 12 / 10))
+	most=$(engines data_read_ops $engine 0)
+	assert_between "data read by $engine" \
+		"$(engines data_read_ops $engine 100)" 0 $((most + 4))
+done
+assert_eq "phases" "$(jq -r 'select(.type == "phases") | .phase' "$out" |
+	paste -sd,)" "backup 0%,restore 0%,backup 100%,restore 100%,$(
+	)backup 100%, restores beside"
+assert_eq "restored" "$(jq -r 'select(.type == "phases") | select(.phase |
+	contains("restore")) | .restore_mb_per_s > 0' "$out" | sort -u)" true
+
+bench targets 1 3
+assert_eq "bars" "$(jq -r 'select(.bar) | .bar' "$out" | paste -sd ' ')" \
+	"1.6 0.8"
+assert_eq "ratios" "$(jq -r 'select(.bar) | .ratio > 0' "$out" | sort -u)" true
+expect 2 "$AKIN" bench targets 10
+
 bench verify
 assert_eq "levels" "$(jq -r 'select(.verify) | .verify' "$out" | paste -sd ' ')" \
 	"off match write"

@@ -74,6 +74,7 @@ struct measure_options {
 	const char *compression;	/* NULL: as akin init */
 	int delta_depth;	/* as in akin_init_options */
 	struct akin_throttle throttle_meta, throttle_data;
+	enum akin_engine engine;	/* where a verb does not compare them */
 	const unsigned *counts;	/* streams: how many; growth: steps */
 	uint32_t nr_counts;
 	/* Between two measurements: non-zero ends it. May be NULL. */
@@ -84,6 +85,10 @@ struct measure_options {
 /* The verbs. @out is zeroed first, and for measure_release() in any case; after
  * an error it has the rows that were done. */
 int measure_streams(const struct measure_options *opt,
+		    struct measure_report *out, struct akin_diag *diag);
+int measure_engines(const struct measure_options *opt,
+		    struct measure_report *out, struct akin_diag *diag);
+int measure_targets(const struct measure_options *opt,
 		    struct measure_report *out, struct akin_diag *diag);
 int measure_verify(const struct measure_options *opt,
 		   struct measure_report *out, struct akin_diag *diag);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static int open_session(struct measure_pool *p,
 		.version = AKIN_SESSION_VERSION, .path = p->dir,
 		.memory_bytes = opt->memory_bytes,
 		.nr_threads = opt->nr_threads, .program = "akin bench",
-		.verify = verify,
+		.verify = verify, .engine = opt->engine,
 		.throttle_meta = opt->throttle_meta,
 		.throttle_data = opt->throttle_data,
 	};
@@ -154,7 +155,7 @@ static int find_own(void *ctx, const struct akin_counters_process *c)
 	return 1;
 }
 
-static void look(struct measure_pool *p, uint64_t *values)
+void measure_look(struct measure_pool *p, uint64_t *values)
 {
 	struct own o = { p, values };
 
@@ -169,21 +170,109 @@ static int keep_fed(void *ctx, const struct loadgen_fed *fed)
 	return 0;
 }
 
+static int feed(struct measure_pool *p, const struct loadgen *l,
+		const struct loadgen_feed_options *opt, struct akin_diag *diag)
+{
+	int err;
+
+	measure_look(p, p->before);
+	err = loadgen_feed(l, p->s, opt, diag);
+	measure_look(p, p->now);
+	return err;
+}
+
 int measure_feed(struct measure_pool *p, const struct loadgen *l,
 		 uint32_t generation, struct loadgen_fed *out,
 		 struct akin_diag *diag)
 {
 	struct loadgen_feed_options opt = { .first = generation, .nr = 1,
 					    .done = keep_fed, .ctx = out };
+
+	return feed(p, l, &opt, diag);
+}
+
+int measure_feed_at(struct measure_pool *p, const struct loadgen *l,
+		    uint64_t bytes_per_second, struct loadgen_fed *out,
+		    struct akin_diag *diag)
+{
+	struct loadgen_feed_options opt = { .nr = 1, .done = keep_fed,
+					    .ctx = out };
+
+	opt.bytes_per_second = bytes_per_second;
+	return feed(p, l, &opt, diag);
+}
+
+static int cool_one(const char *path, const struct stat *st, int type,
+		    struct FTW *ftw)
+{
+	int fd = type == FTW_F ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return 0;
+	/* What is not on the disk yet stays in the cache. If it fails, the
+	 * cache is warm, and nothing else. */
+	if (fdatasync(fd) == 0)
+		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	close(fd);
+	return 0;
+}
+
+void measure_cold(const char *dir)
+{
+	nftw(dir, cool_one, 16, FTW_PHYS);
+}
+
+int measure_restore(struct measure_pool *p, const struct measure_options *opt,
+		    const struct loadgen *l, uint64_t transaction,
+		    struct loadgen_back *out, struct akin_diag *diag)
+{
 	int err;
 
-	look(p, p->before);
-	err = loadgen_feed(l, p->s, &opt, diag);
-	look(p, p->now);
+	measure_cold(p->dir);
+	err = measure_pool_reopen(p, opt, AKIN_VERIFY_DEFAULT, diag);
+	if (err)
+		return err;
+	measure_look(p, p->before);
+	err = loadgen_read_back(l, p->s, 0, transaction, 0, false, out, diag);
+	measure_look(p, p->now);
 	return err;
 }
 
 double measure_counted(const struct measure_pool *p, enum akin_counter what)
 {
 	return (double)(p->now[what] - p->before[what]);
+}
+
+double measure_rate(uint64_t bytes, uint64_t ns)
+{
+	return ns ? (double)bytes * 1e3 / (double)ns : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+double measure_median(double *v, uint32_t n)
+{
+	qsort(v, n, sizeof(*v), compare);
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+int measure_tick(const struct measure_options *opt, struct akin_diag *diag,
+		 const char *fmt, ...)
+{
+	char text[128];
+	va_list ap;
+	int err;
+
+	if (!opt->tick)
+		return 0;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err = opt->tick(opt->ctx, text);
+	return err ? measure_fail(diag, err, "%s", akin_strerror(err)) : 0;
 }

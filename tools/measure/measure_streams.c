@@ -3,7 +3,7 @@
  * Many streams at once, with data of which more and more is new; stores that
  * compare what they share; pools that grow.
  */
-#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "loadgen_feed.h"
@@ -14,28 +14,6 @@
 #define STEP_BYTES ((uint64_t)64 << 20)
 #define GROWTH_STEPS 8
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static int __attribute__((format(printf, 3, 4)))
-tick(const struct measure_options *opt, struct akin_diag *diag,
-     const char *fmt, ...)
-{
-	char text[128];
-	va_list ap;
-	int err;
-
-	if (!opt->tick)
-		return 0;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	err = opt->tick(opt->ctx, text);
-	return err ? measure_fail(diag, err, "%s", akin_strerror(err)) : 0;
-}
-
-static double rate(uint64_t bytes, uint64_t ns)
-{
-	return ns ? (double)bytes * 1e3 / (double)ns : 0;
-}
 
 /* Streams --------------------------------------------------------------------*/
 
@@ -78,7 +56,7 @@ static int one_streams(const struct measure_options *opt, unsigned nr,
 	if (!err) {
 		v[0] = nr;
 		v[1] = random * 100;
-		v[2] = rate(fed.bytes, fed.result.elapsed_ns);
+		v[2] = measure_rate(fed.bytes, fed.result.elapsed_ns);
 		v[3] = (double)fed.bytes / (double)fed.result.bytes_stored;
 		v[4] = measure_counted(&p, AKIN_COUNTER_metadata_write_ops);
 		v[5] = measure_counted(&p, AKIN_COUNTER_metadata_read_ops);
@@ -91,7 +69,7 @@ static int one_streams(const struct measure_options *opt, unsigned nr,
 	return err;
 }
 
-int measure_streams(const struct measure_options *opt,
+static int by_count(const struct measure_options *opt,
 		    struct measure_report *out, struct akin_diag *diag)
 {
 	static const unsigned counts[] = { 1, 2, 4, 8 };
@@ -100,7 +78,6 @@ int measure_streams(const struct measure_options *opt,
 	uint32_t nr = opt->nr_counts ? opt->nr_counts : COUNT(counts), i, k;
 	int err = 0;
 
-	memset(out, 0, sizeof(*out));
 	out->verb = "streams";
 	out->title = "Streams at once";
 	out->text = "So many streams are sent at once in one transaction, each "
@@ -114,14 +91,40 @@ int measure_streams(const struct measure_options *opt,
 	out->nr_charts = COUNT(streams_charts);
 	for (k = 0; !err && k < COUNT(shares); k++) {
 		for (i = 0; !err && i < nr; i++) {
-			err = tick(opt, diag, "%u streams, %.0f%% random", v[i],
-				   shares[k] * 100);
+			err = measure_tick(opt, diag,
+					   "%u streams, %.0f%% random", v[i],
+					   shares[k] * 100);
 			if (!err)
 				err = one_streams(opt, v[i], shares[k], out,
 						  diag);
 		}
 	}
 	measure_machine(out);
+	return err;
+}
+
+/* Without numbers, all that there is to say about streams. */
+int measure_streams(const struct measure_options *opt,
+		    struct measure_report *out, struct akin_diag *diag)
+{
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	err = by_count(opt, out, diag);
+	if (err || opt->nr_counts)
+		return err;
+	out->next = calloc(1, sizeof(*out));
+	if (!out->next)
+		return measure_fail(diag, -AKIN_E_nomem, "report");
+	err = measure_engines(opt, out->next, diag);
+	out->next->machine[0] = 0;
+	if (err)
+		return err;
+	out = measure_more(out);
+	if (!out)
+		return measure_fail(diag, -AKIN_E_nomem, "report");
+	err = measure_targets(opt, out, diag);
+	out->machine[0] = 0;
 	return err;
 }
 
@@ -152,14 +155,14 @@ static int one_verify(const struct measure_options *opt, const char *name,
 	err = measure_pool_open(&p, opt, level, diag);
 	if (!err)
 		err = measure_feed(&p, l, 0, &fed, diag);
-	v[0] = err ? 0 : rate(fed.bytes, fed.result.elapsed_ns);
+	v[0] = err ? 0 : measure_rate(fed.bytes, fed.result.elapsed_ns);
 	/* Caches as of a process that comes later. */
 	if (!err)
 		err = measure_pool_reopen(&p, opt, level, diag);
 	if (!err)
 		err = measure_feed(&p, l, 0, &fed, diag);
 	if (!err) {
-		v[1] = rate(fed.bytes, fed.result.elapsed_ns);
+		v[1] = measure_rate(fed.bytes, fed.result.elapsed_ns);
 		*off = *off > 0 ? *off : v[1];
 		v[2] = v[1] / *off;
 		v[3] = measure_counted(&p, AKIN_COUNTER_data_read_bytes) / 1e6;
@@ -199,7 +202,7 @@ int measure_verify(const struct measure_options *opt,
 	if (err)
 		return err;
 	for (i = 0; !err && i < COUNT(names); i++) {
-		err = tick(opt, diag, "verify=%s", names[i]);
+		err = measure_tick(opt, diag, "verify=%s", names[i]);
 		if (!err)
 			err = one_verify(opt, names[i], AKIN_VERIFY_OFF + i, l,
 					 &off, out, diag);
@@ -248,7 +251,7 @@ static int one_step(struct measure_pool *p, const struct measure_options *opt,
 	if (!err) {
 		*stored += (double)fed.result.bytes_stored / 1e6;
 		v[0] = *stored;
-		v[1] = rate(fed.bytes, fed.result.elapsed_ns);
+		v[1] = measure_rate(fed.bytes, fed.result.elapsed_ns);
 		err = measure_pool_reopen(p, opt, AKIN_VERIFY_DEFAULT, diag);
 	}
 	if (!err)
@@ -256,7 +259,7 @@ static int one_step(struct measure_pool *p, const struct measure_options *opt,
 	if (!err) {
 		hits = measure_counted(p, AKIN_COUNTER_directory_hits);
 		misses = measure_counted(p, AKIN_COUNTER_directory_misses);
-		v[2] = rate(fed.bytes, fed.result.elapsed_ns);
+		v[2] = measure_rate(fed.bytes, fed.result.elapsed_ns);
 		v[3] = measure_counted(p, AKIN_COUNTER_index_page_reads);
 		v[4] = measure_counted(p, AKIN_COUNTER_directory_loads);
 		v[5] = hits + misses > 0 ? 100 * hits / (hits + misses) : 0;
@@ -288,7 +291,7 @@ int measure_growth(const struct measure_options *opt,
 	out->nr_charts = COUNT(growth_charts);
 	err = measure_pool_open(&p, opt, AKIN_VERIFY_DEFAULT, diag);
 	for (i = 0; !err && i < steps; i++) {
-		err = tick(opt, diag, "step %u of %u", i + 1, steps);
+		err = measure_tick(opt, diag, "step %u of %u", i + 1, steps);
 		if (!err)
 			err = one_step(&p, opt, i, &stored, out, diag);
 	}
