@@ -10,6 +10,9 @@
 #include "format/format_internal.h"
 #include "format/format_snapshot.h"
 
+#define PARITY_SUFFIX ".parity"
+#define TMP_SUFFIX ".tmp"
+
 void format_container_name(u64 number, u32 generation,
 			   char out[FORMAT_NAME_MAX])
 {
@@ -34,6 +37,47 @@ bool format_parse_container(const char *name, u64 *number_ret,
 	*generation_ret = (u32)generation;
 	format_container_name(*number_ret, *generation_ret, own);
 	return strcmp(strrchr(own, '/') + 1, name) == 0;
+}
+
+void format_parity_name(u64 number, u32 generation, char out[FORMAT_NAME_MAX])
+{
+	(void)snprintf(out, FORMAT_NAME_MAX,
+		       DIR_CONTAINERS "/%02x/%016llx.%x" PARITY_SUFFIX,
+		       (unsigned)(number & 0xff), (unsigned long long)number,
+		       generation);
+}
+
+void format_parity_tmp_name(u64 number, u32 generation,
+			    char out[FORMAT_NAME_MAX])
+{
+	(void)snprintf(out, FORMAT_NAME_MAX,
+		       DIR_CONTAINERS "/%02x/%016llx.%x" PARITY_SUFFIX
+		       TMP_SUFFIX, (unsigned)(number & 0xff),
+		       (unsigned long long)number, generation);
+}
+
+static bool format_cut_suffix(char *name, const char *suffix)
+{
+	size_t len = strlen(name), n = strlen(suffix);
+
+	if (len < n || strcmp(name + len - n, suffix))
+		return false;
+	name[len - n] = 0;
+	return true;
+}
+
+bool format_parse_parity(const char *name, u64 *number_ret,
+			 u32 *generation_ret, bool *tmp_ret)
+{
+	size_t len = strlen(name);
+	char own[FORMAT_NAME_MAX];
+
+	if (len >= sizeof(own))
+		return false;
+	memcpy(own, name, len + 1);
+	*tmp_ret = format_cut_suffix(own, TMP_SUFFIX);
+	return format_cut_suffix(own, PARITY_SUFFIX) &&
+	       format_parse_container(own, number_ret, generation_ret);
 }
 
 void format_run_name(u64 number, char out[FORMAT_NAME_MAX])

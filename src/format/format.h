@@ -44,6 +44,14 @@ void format_container_name(u64 number, u32 generation,
  * format_container_name() makes. */
 bool format_parse_container(const char *name, u64 *number_ret,
 			    u32 *generation_ret);
+/* "containers/2a/000000000000012a.0.parity", and while it is written the same
+ * with ".tmp" behind it. */
+void format_parity_name(u64 number, u32 generation, char out[FORMAT_NAME_MAX]);
+void format_parity_tmp_name(u64 number, u32 generation,
+			    char out[FORMAT_NAME_MAX]);
+/* Either of them, in its folder. */
+bool format_parse_parity(const char *name, u64 *number_ret,
+			 u32 *generation_ret, bool *tmp_ret);
 /* "runs/00000000000003e8" */
 void format_run_name(u64 number, char out[FORMAT_NAME_MAX]);
 /* "snapshots/0000000000000007" */
@@ -64,10 +72,12 @@ enum format_kind {
 	FORMAT_LABEL,
 	FORMAT_PIECE,		/* leaf or node of a recipe */
 	FORMAT_LISTING,		/* tree records */
+	FORMAT_PARITY,
 };
 /*
  * By magics alone, so a damaged structure is still recognised: of a superblock
- * either copy's, of a container the header's or the footer's. Pieces and
+ * either copy's, of a container the header's or the footer's, of parity that of
+ * either head. Pieces and
  * listings have too little of a magic and must decode in front. @data may be
  * the first and last bytes of a larger file, 8 KiB at least.
  */

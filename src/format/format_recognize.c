@@ -4,6 +4,7 @@
  */
 #include "format/format_container.h"
 #include "format/format_internal.h"
+#include "format/format_parity.h"
 #include "format/format_super.h"
 #include "format/format_tree.h"
 
@@ -20,9 +21,11 @@ static const struct format_sign signs[] = {
 	{ FORMAT_MAGIC_RUN, FORMAT_RUN, 0 },
 	{ FORMAT_MAGIC_SNAPSHOT, FORMAT_SNAPSHOT, 0 },
 	{ FORMAT_MAGIC_LABEL, FORMAT_LABEL, 0 },
+	{ FORMAT_MAGIC_PARITY, FORMAT_PARITY, 0 },
 	/* The first bytes may be what is damaged. */
 	{ FORMAT_MAGIC_FOOTER, FORMAT_CONTAINER, -CONTAINER_FOOTER_BYTES },
 	{ FORMAT_MAGIC_SUPER, FORMAT_SUPER, SUPER_COPY_BYTES },
+	{ FORMAT_MAGIC_PARITY, FORMAT_PARITY, -PARITY_HEAD_BYTES },
 };
 
 static bool format_has_sign(const u8 *data, size_t len,

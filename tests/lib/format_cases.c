@@ -468,6 +468,54 @@ static int decode_similar(const u8 *data, size_t len, struct buf *again)
 	return must(similar_image_end(again, start));
 }
 
+/* Head and table, without the sectors that they speak of. */
+static int encode_parity(struct buf *out)
+{
+	struct parity_map map;
+	u8 head[PARITY_HEAD_BYTES];
+	u8 *table;
+
+	table = sample_parity(&map);
+	if (!table)
+		return -AKIN_E_nomem;
+	parity_head_encode(&map, table, head);
+	buf_put(out, head, sizeof(head));
+	buf_put(out, table, parity_table_bytes(&map));
+	mem_free(table);
+	return buf_error(out);
+}
+
+static int decode_parity(const u8 *data, size_t len, struct buf *again)
+{
+	struct parity_map map;
+	u8 head[PARITY_HEAD_BYTES];
+	const u8 *table = data + PARITY_HEAD_BYTES;
+	int err;
+
+	if (len < PARITY_HEAD_BYTES)
+		return -AKIN_E_bad_length;
+	err = parity_head_decode(data, &map);
+	if (!err && len != PARITY_HEAD_BYTES + parity_table_bytes(&map))
+		err = -AKIN_E_bad_length;
+	if (!err)
+		err = parity_table_check(&map, table);
+	if (err)
+		return err;
+	parity_head_encode(&map, table, head);
+	buf_put(again, head, sizeof(head));
+	buf_put(again, table, parity_table_bytes(&map));
+	return must(buf_error(again));
+}
+
+static void seal_parity(u8 *data, size_t len)
+{
+	if (len < PARITY_HEAD_BYTES)
+		return;
+	put_le64(data + 0x50, format_checksum(data + PARITY_HEAD_BYTES,
+					      len - PARITY_HEAD_BYTES));
+	seal_at(data, len, PARITY_HEAD_BYTES - FORMAT_CHECKSUM_BYTES);
+}
+
 const struct format_case format_cases[] = {
 	{ "container-header", "container.md", "container",
 	  encode_header, decode_header, seal_header, true, false },
@@ -477,6 +525,8 @@ const struct format_case format_cases[] = {
 	  encode_group, decode_group, seal_group, false, false },
 	{ "group-raw", "container.md", "group",
 	  encode_group_raw, decode_group, seal_group, false, false },
+	{ "parity", "parity.md", "parity",
+	  encode_parity, decode_parity, seal_parity, true, false },
 	{ "directory", "directory.md", "directory",
 	  encode_directory, decode_directory, seal_tail, true, true },
 	{ "directory-meta", "directory.md", "directory",

@@ -2,6 +2,7 @@
 /*
  * The samples. Their values say which byte is which in a hex dump.
  */
+#include "base/mem.h"
 #include "format_samples.h"
 
 #define FP_OF(x) { { x, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, \
@@ -321,6 +322,21 @@ void sample_tree_device(struct node *out)
 	out->mode = 0660;
 	out->gid = 6;
 	out->rdev = 0x800;
+}
+
+u8 *sample_parity(struct parity_map *out)
+{
+	u8 *table;
+	u32 i;
+
+	parity_map_plan(10000, 10, out);
+	out->pool = sample_pool;
+	out->number = SAMPLE_CONTAINER;
+	out->generation = 2;
+	table = mem_alloc(parity_table_bytes(out));
+	for (i = 0; table && i < out->nr_sectors + out->nr_parity; i++)
+		parity_table_put(table, i, 0x1111111111111111 * (i + 1));
+	return table;
 }
 
 void sample_similar(struct similar_image *img, const u64 **keys_ret,

@@ -11,6 +11,7 @@
 #include "format/format_container.h"
 #include "format/format_label.h"
 #include "format/format_run.h"
+#include "format/format_parity.h"
 #include "format/format_similar.h"
 #include "format/format_snapshot.h"
 #include "format/format_super.h"
@@ -74,6 +75,8 @@ void sample_tree_file(struct node *out);
 void sample_tree_symlink(struct node *out);
 void sample_tree_device(struct node *out);
 /* Its entries, img->nr of them. */
+/* Its table: owned, mem_free(). NULL: out of memory. */
+u8 *sample_parity(struct parity_map *out);
 void sample_similar(struct similar_image *img, const u64 **keys_ret,
 		    const u32 **containers_ret);
 

@@ -302,11 +302,29 @@ static void test_head_conditions(void **state)
 static void test_names(void **state)
 {
 	char name[FORMAT_NAME_MAX];
+	u32 generation;
+	u64 number;
+	bool tmp;
 
 	format_container_name(0x12a, 0, name);
 	assert_string_equal(name, "containers/2a/000000000000012a.0");
 	format_container_name(UINT64_MAX, UINT32_MAX, name);
 	assert_string_equal(name, "containers/ff/ffffffffffffffff.ffffffff");
+	format_parity_name(UINT64_MAX, UINT32_MAX, name);
+	assert_string_equal(name, "containers/ff/ffffffffffffffff.ffffffff"
+			    ".parity");
+	assert_true(format_parse_parity(name + 14, &number, &generation, &tmp));
+	assert_true(number == UINT64_MAX && generation == UINT32_MAX && !tmp);
+	assert_false(format_parse_parity(name, &number, &generation, &tmp));
+	assert_false(format_parse_parity(".parity", &number, &generation,
+					 &tmp));
+	assert_false(format_parse_parity("000000000000012a.0", &number,
+					 &generation, &tmp));
+	format_parity_tmp_name(0x12a, 1, name);
+	assert_string_equal(name, "containers/2a/000000000000012a.1.parity"
+			    ".tmp");
+	assert_true(format_parse_parity(name + 14, &number, &generation, &tmp));
+	assert_true(number == 0x12a && generation == 1 && tmp);
 	format_run_name(1000, name);
 	assert_string_equal(name, "runs/00000000000003e8");
 	format_snapshot_name(7, name);

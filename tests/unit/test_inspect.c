@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "format_samples.h"
 #include "inspect.h"
 
@@ -238,6 +239,60 @@ static void test_run(void **state)
 	buf_release(&out);
 }
 
+/* Of a container of 10,000 bytes, with parity of zeros. */
+static void make_parity(struct buf *b, struct parity_map *m)
+{
+	static const u8 zeros[PARITY_SECTOR];
+	u8 *table = sample_parity(m), *p;
+	size_t len = parity_table_bytes(m);
+	u32 i;
+
+	assert_non_null(table);
+	for (i = 0; i < m->nr_parity; i++)
+		parity_table_put(table, m->nr_sectors + i, parity_sum(zeros));
+	p = buf_extend(b, parity_file_bytes(m));
+	assert_non_null(p);
+	memset(p, 0, parity_file_bytes(m));
+	parity_head_encode(m, table, p);
+	memcpy(p + PARITY_HEAD_BYTES, table, len);
+	memcpy(p + parity_back_off(m), table, len);
+	memcpy(p + parity_back_off(m) + len, p, PARITY_HEAD_BYTES);
+	mem_free(table);
+}
+
+static void test_parity(void **state)
+{
+	struct buf b = { 0 }, out = { 0 };
+	struct parity_map m;
+
+	make_parity(&b, &m);
+	assert_int_equal(inspect_data(b.data, b.len, false, &out, NULL), 0);
+	assert_true(shows(&out, "00000000 parity number=298 generation=2"));
+	assert_true(shows(&out, "bytes=10000 sectors=3 stripes=1 "
+			  "sectors_of_stripe=3 parity_of_stripe=2 "
+			  "percent=10\n"));
+	assert_true(shows(&out, "00003028 parity number=298"));
+	assert_false(shows(&out, "damage"));
+	/* The first head, a sector, and the second table. */
+	b.data[0x10] ^= 1;
+	b.data[parity_sector_off(&m, 1, 0)] ^= 1;
+	assert_int_equal(inspect_data(b.data, b.len, false, &out, NULL),
+			 -AKIN_E_bad_checksum);
+	assert_true(shows(&out, "00000000 damage of=head error=bad_checksum"));
+	assert_true(shows(&out, "00002000 damage of=sector "
+			  "error=bad_checksum"));
+	b.data[parity_back_off(&m)] ^= 1;
+	assert_int_equal(inspect_data(b.data, b.len, true, &out, NULL),
+			 -AKIN_E_bad_checksum);
+	assert_true(shows(&out, "\"of\":\"table\""));
+	b.data[0x10] ^= 1;
+	assert_int_equal(inspect_data(b.data, 5000, false, &out, NULL),
+			 -AKIN_E_bad_magic);
+	assert_true(shows(&out, "damage of=sector error=short_read"));
+	buf_release(&b);
+	buf_release(&out);
+}
+
 static void test_damaged_listing(void **state)
 {
 	struct buf b = { 0 }, out = { 0 };
@@ -315,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_damaged_container),
 		cmocka_unit_test(test_damaged_super),
 		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_parity),
 		cmocka_unit_test(test_damaged_listing),
 		cmocka_unit_test(test_escapes),
 		cmocka_unit_test(test_not_ours),
