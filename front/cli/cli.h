@@ -55,6 +55,7 @@ int cli_cmd_sysstat(struct cli *c);
 int cli_cmd_metrics(struct cli *c);
 int cli_cmd_inspect(struct cli *c);
 int cli_cmd_capacity(struct cli *c);
+int cli_estimate_traces(struct cli *c);
 int cli_cmd_estimate(struct cli *c);
 int cli_cmd_put(struct cli *c);
 int cli_cmd_get(struct cli *c);

@@ -128,6 +128,7 @@ void cli_args_release(struct cli_args *args)
 	cli_list_release(&args->remove_tags);
 	cli_list_release(&args->set_tags);
 	cli_list_release(&args->attributes);
+	cli_list_release(&args->traces);
 	cli_list_release(&args->operands);
 	cli_list_free_all(&args->owned);
 }

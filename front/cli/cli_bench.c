@@ -135,6 +135,8 @@ int cli_cmd_bench(struct cli *c)
 		.throttle_data = a->throttle.data,
 		.counts = counts,
 		.nr_counts = a->operands.nr - 1,
+		.traces = a->traces.v,
+		.nr_traces = a->traces.nr,
 		.tick = on_tick,
 		.ctx = c,
 	};

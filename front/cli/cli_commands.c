@@ -574,7 +574,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 
 [CLI_ESTIMATE] = {
 	"estimate", "find out how well data would reduce",
-	{ "estimate [--memory SIZE] PATH..." },
+	{ "estimate [--memory SIZE] PATH...",
+	  "estimate [--memory SIZE] --traces FILE..." },
 	"No pool is needed, and nothing is written. Each PATH is a directory, a\n"
 	"file, a device, or '-' for standard input. What is read is cut into fixed\n"
 	"blocks and by content, each in several sizes; for each the distinct\n"
@@ -657,6 +658,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	    "/mnt/test pool", "A month of backups, each compared." },
 	  { "akin loadgen --unit 4K --distribution kernels.dist big.img",
 	    "A file for another store, like a known one." },
+	  { "akin loadgen --trace fslhomes-user000-2014-09-01.8kb.hash.anon pool",
+	    "What somebody's home directory had." },
 	  { "akin loadgen --generation 5 --change 2% - | zstd | wc -c",
 	    "The sixth generation." } },
 	0, 1, CLI_COMPLETE_FILE },

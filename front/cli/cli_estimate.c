@@ -183,6 +183,8 @@ int cli_cmd_estimate(struct cli *c)
 	uint32_t i;
 	int err;
 
+	if (c->args.as_traces)
+		return cli_estimate_traces(c);
 	if (memory < ESTIMATE_MEMORY_MIN)
 		return cli_fail(&c->diag, -AKIN_E_usage, "--memory: estimate "
 				"needs 48M at least");

@@ -98,7 +98,12 @@ static int fill_options(struct cli *c, struct loadgen_options *o)
 	memset(o, 0, sizeof(*o));
 	o->random_share = -1;
 	o->nr_streams = a->load_streams;
-	o->stream_bytes = a->load_size ? a->load_size : DEFAULT_BYTES;
+	o->stream_bytes = a->load_size ? a->load_size :
+			  a->traces.nr ? 0 : DEFAULT_BYTES;
+	if (a->traces.nr > 1)
+		return cli_fail(&c->diag, -AKIN_E_usage, "--trace: one at a "
+				"time");
+	o->trace = a->traces.nr ? a->traces.v[0] : NULL;
 	o->set_units = a->load_set;
 	o->distribution = a->load_distribution;
 	o->similar_bytes = a->load_similar_bytes;
@@ -135,8 +140,13 @@ static void print_plan(struct cli *c, const struct loadgen *l)
 	struct cli_json *j = &c->json;
 	char a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT];
 	struct loadgen_plan p;
+	double shrinks;
 
 	loadgen_get_plan(l, &p);
+	shrinks = (double)p.unit_bytes / (double)p.random_bytes;
+	/* On average. */
+	if (c->args.traces.nr)
+		p.unit_bytes = (uint32_t)(p.bytes / p.units);
 	if (c->args.json) {
 		cli_json_begin(j, "plan");
 		cli_json_uint(j, "bytes", p.bytes);
@@ -146,7 +156,8 @@ static void print_plan(struct cli *c, const struct loadgen *l)
 		cli_json_uint(j, "distinct", p.distinct);
 		cli_json_uint(j, "similar", p.similar);
 		cli_json_ratio(j, "dedup", p.units, p.distinct);
-		cli_json_ratio(j, "compression", p.unit_bytes, p.random_bytes);
+		cli_json_ratio(j, "compression",
+			       (uint64_t)(shrinks * 1e6 + 0.5), 1000000);
 		cli_json_end(j, stdout);
 		return;
 	}
@@ -155,7 +166,7 @@ static void print_plan(struct cli *c, const struct loadgen *l)
 	       (unsigned long long)p.units, cli_size_text(p.unit_bytes, b),
 	       (unsigned long long)p.distinct,
 	       (double)p.units / (double)p.distinct,
-	       (double)p.unit_bytes / (double)p.random_bytes);
+	       shrinks);
 }
 
 static int write_all(struct cli *c, int fd, const char *name, const char *p,

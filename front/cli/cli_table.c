@@ -209,6 +209,10 @@ const struct cli_option cli_options[] = {
 	  "only from the newest snapshot of each space and host",
 	  .line_only = true },
 
+	{ "traces", 0, CLI_FLAG, NULL, B(ESTIMATE), AT(as_traces),
+	  "each FILE is a trace: fingerprints without data (see 'akin help "
+	  "traces')", .line_only = true },
+
 	/* loadgen ----------------------------------------------------------- */
 	{ "seed", 0, CLI_STRING, "N", B(LOADGEN), AT(load_seed),
 	  "another N gives another load (default 0)", .line_only = true },
@@ -233,6 +237,10 @@ const struct cli_option cli_options[] = {
 	  AT(load_distribution), "instead: as a file of DEDISbench says, lines "
 	  "of 'DUPLICATES CONTENTS'", .complete = CLI_COMPLETE_FILE,
 	  .line_only = true },
+	{ "trace", 0, CLI_LIST, "FILE", B(LOADGEN), AT(traces),
+	  "instead: what a trace of chunks or blocks had, with contents made "
+	  "from its fingerprints (see 'akin help traces')",
+	  .complete = CLI_COMPLETE_FILE, .line_only = true },
 	{ "compressible", 0, CLI_STRING, "N%", B(LOADGEN),
 	  AT(load_compressible), "let compression save N%, up to 99% (default "
 	  "0%)", .line_only = true },
@@ -271,6 +279,9 @@ const struct cli_option cli_options[] = {
 	{ "dir", 0, CLI_STRING, "DIR", B(BENCH), AT(bench_dir),
 	  "make pools in DIR, and remove them (default: TMPDIR, or /tmp)",
 	  .complete = CLI_COMPLETE_DIR, .line_only = true },
+	{ "trace", 0, CLI_LIST, "FILE", B(BENCH), AT(traces),
+	  "growth: a step with what FILE had (see 'akin help traces'); may be "
+	  "repeated", .complete = CLI_COMPLETE_FILE, .line_only = true },
 	{ "report", 0, CLI_STRING, "FILE", B(BENCH), AT(report),
 	  "also write a page of HTML with charts to FILE",
 	  .complete = CLI_COMPLETE_FILE, .line_only = true },

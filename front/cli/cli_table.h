@@ -85,6 +85,8 @@ struct cli_args {
 	const char *load_seed, *load_dedup, *load_random, *load_distribution;
 	const char *load_compressible, *load_similar, *load_change;
 	const char *load_edits, *load_objects;
+	struct cli_list traces;
+	bool as_traces;		/* estimate */
 	uint64_t load_size, load_unit, load_edit_size, load_offer;
 	unsigned load_streams, load_set, load_similar_bytes;
 	unsigned load_generations, load_generation;

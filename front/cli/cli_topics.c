@@ -224,6 +224,22 @@ const struct cli_topic cli_topics[] = {
 
 	{ "environment", "ENVIRONMENT", "environment variables", "", env_table },
 
+	{ "traces", "TRACES", "fingerprints of others' data",
+	"A trace says which chunks or blocks some data had, without the data.\n"
+	"These are read, told apart by how they begin:\n"
+	"\n"
+	"    hashfiles    snapshots of file systems as published on\n"
+	"                 tracer.filesystems.org, versions 1 to 7, unpacked; or\n"
+	"                 what 'hf-stat -h' prints of one\n"
+	"    block I/O    FIU's traces with digests (SNIA's IODedup), one for\n"
+	"                 each 4 KiB or each sector; only what is written counts\n"
+	"\n"
+	"'akin estimate --traces' counts what is in them. 'akin loadgen --trace'\n"
+	"makes each block or chunk as many bytes, from its fingerprint: equal where\n"
+	"it was equal. Into a pool with '--fixed-blocks' of the trace's size they\n"
+	"go as they are; cut by content, a pool finds what repeats several chunks\n"
+	"in a row. 'akin bench growth' takes one for each step.\n", NULL },
+
 	{ "exit-codes", "EXIT CODES", "what the exit code says", "", exit_table },
 	{ NULL },
 };

@@ -63,6 +63,14 @@ struct loadgen_options {
 	double random_share;
 	uint32_t set_units;	/* that set; 0: one in 100 units, at least 1 */
 
+	/*
+	 * Or a trace: blocks and chunks as long as they were there, with
+	 * contents made from their fingerprints (tools/trace/trace.h). It is
+	 * one stream of all there is, or of so many bytes, and units are its
+	 * records; unit_bytes is that of what later generations bring.
+	 */
+	const char *trace;
+
 	double compressible;	/* share that compression saves, 0 to 0.99 */
 	double similar_share;	/* of contents that resemble another one */
 	uint32_t similar_bytes;	/* that differ, in each KiB; 0: 16 */
@@ -92,12 +100,14 @@ struct loadgen_plan {
 	uint64_t bytes;
 	uint64_t stream_bytes;
 	uint64_t similar;	/* of the distinct contents */
-	/* Of a unit: random bytes, the others compress to nothing. */
+	/* Of a unit (with a trace, of one that is new later): random bytes,
+	 * the others compress to nothing. */
 	uint32_t unit_bytes, random_bytes;
 };
 void loadgen_get_plan(const struct loadgen *l, struct loadgen_plan *out);
 
-/* Which content unit @unit of all streams has, below plan.distinct. */
+/* Which content unit @unit of all streams has, below plan.distinct. Not with
+ * a trace. */
 uint64_t loadgen_content(const struct loadgen *l, uint64_t unit);
 /* Bytes [off, off + n) of a content; @off + @n at most a unit. */
 void loadgen_fill(const struct loadgen *l, uint64_t content, uint32_t off,

@@ -80,40 +80,44 @@ static int plan_random(struct loadgen *l)
 	return err ? err : spread(l, rest, set);
 }
 
-/* "DUPLICATES CONTENTS" a line; @lines returned owned, also on errors. */
-static int read_distribution(const char *path, struct loadgen_class **lines,
-			     uint32_t *nr_ret, struct akin_diag *diag)
+/* "DUPLICATES CONTENTS" a line. */
+int loadgen_read_distribution(FILE *f, const char *path,
+			      struct loadgen_class **lines, uint32_t *nr_ret,
+			      struct akin_diag *diag)
 {
 	unsigned long long duplicates, contents;
 	struct loadgen_class *p;
 	char line[256];
-	int err = 0;
-	FILE *f;
 
-	f = fopen(path, "r");
-	if (!f)
-		return loadgen_fail(diag, -AKIN_E_absent, "%s: %s", path,
-				    strerror(errno));
-	while (!err && fgets(line, sizeof(line), f)) {
+	while (fgets(line, sizeof(line), f)) {
 		if (line[strspn(line, " \t\r\n")] == 0)
 			continue;
 		if (sscanf(line, "%llu %llu", &duplicates, &contents) != 2 ||
 		    duplicates > UINT32_MAX || contents > (1ull << 48) ||
-		    *nr_ret == MAX_CLASSES) {
-			err = loadgen_fail(diag, -AKIN_E_usage, "%s: line %u is "
-					   "not 'DUPLICATES CONTENTS'", path,
-					   *nr_ret + 1);
-			break;
-		}
+		    *nr_ret == MAX_CLASSES)
+			return loadgen_fail(diag, -AKIN_E_usage, "%s: line %u "
+					    "is not 'DUPLICATES CONTENTS'",
+					    path, *nr_ret + 1);
 		p = realloc(*lines, (*nr_ret + 1) * sizeof(*p));
-		if (!p) {
-			err = loadgen_fail(diag, -AKIN_E_nomem, "%s", path);
-			break;
-		}
+		if (!p)
+			return loadgen_fail(diag, -AKIN_E_nomem, "%s", path);
 		*lines = p;
 		p[*nr_ret].copies = duplicates + 1;
 		p[(*nr_ret)++].nr = contents;
 	}
+	return 0;
+}
+
+static int open_distribution(const char *path, struct loadgen_class **lines,
+			     uint32_t *nr_ret, struct akin_diag *diag)
+{
+	FILE *f = fopen(path, "r");
+	int err;
+
+	if (!f)
+		return loadgen_fail(diag, -AKIN_E_absent, "%s: %s", path,
+				    strerror(errno));
+	err = loadgen_read_distribution(f, path, lines, nr_ret, diag);
 	fclose(f);
 	return err;
 }
@@ -127,7 +131,7 @@ static int plan_distribution(struct loadgen *l, struct akin_diag *diag)
 	uint32_t nr_lines = 0, i;
 	int err;
 
-	err = read_distribution(l->opt.distribution, &lines, &nr_lines, diag);
+	err = open_distribution(l->opt.distribution, &lines, &nr_lines, diag);
 	for (i = 0; i < nr_lines; i++)
 		total += (double)lines[i].copies * (double)lines[i].nr;
 	if (!err && total == 0)
@@ -169,8 +173,11 @@ int loadgen_make_plan(struct loadgen *l, struct akin_diag *diag)
 	uint64_t distinct;
 	int err;
 
+	if (o->trace)
+		return loadgen_read_trace(l, diag);
 	l->stream_units = (o->stream_bytes + o->unit_bytes - 1) / o->unit_bytes;
 	l->units = l->stream_units * o->nr_streams;
+	l->stream_bytes = l->stream_units * o->unit_bytes;
 	if (o->distribution) {
 		err = plan_distribution(l, diag);
 	} else if (o->dedup > 0) {

@@ -46,7 +46,13 @@ static int check(const struct loadgen_options *o, struct akin_diag *diag)
 	if (!o->nr_streams || o->nr_streams > LOADGEN_STREAMS_MAX)
 		return loadgen_fail(diag, -AKIN_E_usage, "1 to %u streams",
 				    LOADGEN_STREAMS_MAX);
-	if (!o->stream_bytes || o->stream_bytes > (uint64_t)1 << 46 ||
+	if (o->trace && (o->nr_streams > 1 || o->similar_share > 0 ||
+			 o->distribution || o->dedup > 0 ||
+			 o->random_share >= 0))
+		return loadgen_fail(diag, -AKIN_E_usage, "a trace says itself "
+				    "what repeats, and is one stream");
+	if ((!o->stream_bytes && !o->trace) ||
+	    o->stream_bytes > (uint64_t)1 << 46 ||
 	    o->stream_bytes / o->unit_bytes >= UINT32_MAX)
 		return loadgen_fail(diag, -AKIN_E_usage, "a stream has 1 to "
 				    "2^32 units and 64 TiB at most");
@@ -90,7 +96,7 @@ static int keep_contents(struct loadgen *l)
 	unsigned char *kept;
 	uint64_t i;
 
-	if (l->distinct > l->opt.keep_bytes / unit)
+	if (l->trace || l->distinct > l->opt.keep_bytes / unit)
 		return 0;
 	kept = malloc(l->distinct * unit);
 	if (!kept)
@@ -132,6 +138,7 @@ void loadgen_free(struct loadgen *l)
 	if (l) {
 		free(l->classes);
 		free(l->kept);
+		loadgen_free_trace(l);
 	}
 	free(l);
 }
@@ -141,8 +148,8 @@ void loadgen_get_plan(const struct loadgen *l, struct loadgen_plan *out)
 	memset(out, 0, sizeof(*out));
 	out->units = l->units;
 	out->distinct = l->distinct;
-	out->bytes = l->units * l->opt.unit_bytes;
-	out->stream_bytes = l->stream_units * l->opt.unit_bytes;
+	out->bytes = l->stream_bytes * l->opt.nr_streams;
+	out->stream_bytes = l->stream_bytes;
 	out->similar = (uint64_t)((double)l->distinct * l->opt.similar_share);
 	out->unit_bytes = l->opt.unit_bytes;
 	out->random_bytes = l->random_bytes * (l->opt.unit_bytes /
@@ -337,7 +344,7 @@ int loadgen_open(const struct loadgen *l, uint32_t stream, uint32_t generation,
 		return loadgen_fail(diag, -AKIN_E_nomem, "stream");
 	s->l = l;
 	s->stream = stream;
-	err = add_piece(&s->now, 0, 0, l->stream_units * l->opt.unit_bytes);
+	err = add_piece(&s->now, 0, 0, l->stream_bytes);
 	for (g = 1; !err && g <= generation; g++)
 		err = next_generation(s, g);
 	if (err) {
@@ -377,6 +384,10 @@ static void fill_source(const struct loadgen_stream *s, uint32_t born,
 	uint32_t unit_bytes = s->l->opt.unit_bytes, skip;
 	size_t len;
 
+	if (born == 0 && s->l->trace) {
+		loadgen_fill_trace(s->l, source, to, n);
+		return;
+	}
 	for (; n; n -= len, to += len, source += len) {
 		skip = (uint32_t)(source % unit_bytes);
 		len = unit_bytes - skip;

@@ -77,6 +77,8 @@ struct measure_options {
 	enum akin_engine engine;	/* where a verb does not compare them */
 	const unsigned *counts;	/* streams: how many; growth: steps */
 	uint32_t nr_counts;
+	const char *const *traces;	/* growth: a step each */
+	uint32_t nr_traces;
 	/* Between two measurements: non-zero ends it. May be NULL. */
 	int (*tick)(void *ctx, const char *text);
 	void *ctx;

@@ -241,9 +241,12 @@ static int one_step(struct measure_pool *p, const struct measure_options *opt,
 	struct loadgen_fed fed;
 	int err;
 
-	lopt.stream_bytes = opt->bytes ? opt->bytes : STEP_BYTES;
+	lopt.stream_bytes = opt->bytes || opt->nr_traces ? opt->bytes :
+			    STEP_BYTES;
+	lopt.trace = opt->nr_traces ? opt->traces[0] : NULL;
 	err = loadgen_new(&lopt, &first, diag);
-	lopt.seed = step;
+	lopt.seed = opt->nr_traces ? 0 : step;
+	lopt.trace = opt->nr_traces ? opt->traces[step] : NULL;
 	if (!err)
 		err = loadgen_new(&lopt, &l, diag);
 	if (!err)
@@ -273,18 +276,22 @@ static int one_step(struct measure_pool *p, const struct measure_options *opt,
 int measure_growth(const struct measure_options *opt,
 		   struct measure_report *out, struct akin_diag *diag)
 {
-	uint32_t steps = opt->nr_counts ? opt->counts[0] : GROWTH_STEPS, i;
+	uint32_t steps = opt->nr_counts ? opt->counts[0] :
+			 opt->nr_traces ? opt->nr_traces : GROWTH_STEPS, i;
 	struct measure_pool p;
 	double stored = 0;
 	int err;
 
 	memset(out, 0, sizeof(*out));
+	if (opt->nr_traces && steps > opt->nr_traces)
+		steps = opt->nr_traces;
 	out->verb = "growth";
 	out->title = "A pool that grows";
 	out->text = "Step by step the pool gets new data, then, in a session "
 		"that knows nothing yet, the data of the first step again. "
 		"What keeps its rate whatever the pool holds is level here; "
-		"what needs a lookup on disk for each chunk is not.";
+		"what needs a lookup on disk for each chunk is not. With "
+		"traces, a step is what one of them had.";
 	out->columns = growth_columns;
 	out->nr_columns = COUNT(growth_columns);
 	out->charts = growth_charts;
