@@ -46,6 +46,7 @@ struct container_writer {
 	struct waiting_group *waiting;	/* by group number; cap_groups */
 	u32 next_group;		/* the first one not yet in @out */
 	struct buf out;		/* gathered, to be written at out_off */
+	struct buf spare;	/* empty; new memory for every piece is slow */
 	u64 out_off;
 	u64 end_off;		/* where the next gathered byte will go */
 	u64 done_off;		/* up to here the file has been written */
@@ -109,6 +110,7 @@ void container_writer_free(struct container_writer *w)
 	mem_free(w->waiting);
 	directory_release(&w->dir);
 	buf_release(&w->out);
+	buf_release(&w->spare);
 	/* Sealed files are synced; the others are nobody's data yet. */
 	ignore_result(file_close(w->file, NULL));
 	pthread_cond_destroy(&w->written);
@@ -398,6 +400,18 @@ static void gather_locked(struct container_writer *w)
 	}
 }
 
+/* Of a piece that has been written. */
+static void keep_memory_locked(struct container_writer *w, struct buf *piece)
+{
+	piece->len = 0;
+	if (!w->out.data)
+		w->out = *piece;
+	else if (!w->spare.data)
+		w->spare = *piece;
+	else
+		buf_release(piece);
+}
+
 /* Write what is gathered, if nobody else does; drops the lock for the I/O. */
 static void write_out_locked(struct container_writer *w, size_t at_least)
 {
@@ -411,14 +425,15 @@ static void write_out_locked(struct container_writer *w, size_t at_least)
 	       w->out.len > 0) {
 		piece = w->out;
 		off = w->out_off;
-		memset(&w->out, 0, sizeof(w->out));
+		w->out = w->spare;
+		memset(&w->spare, 0, sizeof(w->spare));
 		w->out_off += piece.len;
 		w->writing = true;
 		pthread_mutex_unlock(&w->lock);
 		len = piece.len;
 		err = file_pwrite(w->file, piece.data, len, off, &diag);
-		buf_release(&piece);
 		pthread_mutex_lock(&w->lock);
+		keep_memory_locked(w, &piece);
 		w->writing = false;
 		if (err)
 			note_error_locked(w, err, &diag);
