@@ -126,6 +126,9 @@ int session_settle(struct session *s, struct akin_diag *diag) __must_check;
 
 /* Is a checkpoint due (containers sealed since the last one, time)? */
 bool session_checkpoint_due(struct session *s);
+/* Have one made if it is due, by the thread that seals, while the streams go on;
+ * should it fail, the session has failed. */
+void session_checkpoint_later(struct session *s);
 /* What is sealed so far becomes a root in the catalog. */
 int session_checkpoint(struct session *s, struct akin_diag *diag)
 	__must_check;

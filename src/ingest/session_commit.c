@@ -125,18 +125,22 @@ void session_get_stats(struct session *s, struct session_stats *out)
 	match_log_stats(&s->compared, out);
 }
 
+static bool is_due_locked(const struct session *s)
+{
+	u32 twice = (u32)min_u64(s->nr_checkpoints, CHECKPOINT_DOUBLINGS);
+	u64 most_ns = min_u64(CHECKPOINT_NS, CHECKPOINT_FIRST_NS << twice);
+
+	return s->nr_sealed >= min_u64(CHECKPOINT_CONTAINERS,
+				       CHECKPOINT_FIRST_CONTAINERS << twice) ||
+	       (s->nr_sealed > 0 && clock_ns() - s->checkpoint_ns > most_ns);
+}
+
 bool session_checkpoint_due(struct session *s)
 {
-	u64 most_ns;
-	u32 twice;
 	bool due;
 
 	pthread_mutex_lock(&s->lock);
-	twice = (u32)min_u64(s->nr_checkpoints, CHECKPOINT_DOUBLINGS);
-	most_ns = min_u64(CHECKPOINT_NS, CHECKPOINT_FIRST_NS << twice);
-	due = s->nr_sealed >= min_u64(CHECKPOINT_CONTAINERS,
-				      CHECKPOINT_FIRST_CONTAINERS << twice) ||
-	      (s->nr_sealed > 0 && clock_ns() - s->checkpoint_ns > most_ns);
+	due = is_due_locked(s);
 	pthread_mutex_unlock(&s->lock);
 	return due;
 }
@@ -323,13 +327,46 @@ int session_checkpoint(struct session *s, struct akin_diag *diag)
 	return publish(s, &p, diag);
 }
 
-/* Every container opened by a stream has been sealed or has failed. */
+/* Sealer thread. */
+static void checkpoint_one(struct work *work, void *thread_ctx)
+{
+	struct session *s = container_of(work, struct session,
+					 checkpoint_work);
+	struct akin_diag diag = { 0 };
+	int err;
+
+	err = session_checkpoint(s, &diag);
+	pthread_mutex_lock(&s->lock);
+	if (err)
+		session_fail_locked(s, err, &diag);
+	s->checkpoint_queued = false;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void session_checkpoint_later(struct session *s)
+{
+	bool queue;
+
+	pthread_mutex_lock(&s->lock);
+	queue = !s->checkpoint_queued && !s->err && is_due_locked(s);
+	if (queue)
+		s->checkpoint_queued = true;
+	pthread_mutex_unlock(&s->lock);
+	if (!queue)
+		return;
+	s->checkpoint_work.run = checkpoint_one;
+	workers_queue(s->sealer, &s->checkpoint_work);
+}
+
+/* Every container opened by a stream has been sealed or has failed, and what
+ * was to be published before has been. */
 static int wait_sealed(struct session *s, struct akin_diag *diag)
 {
 	int err;
 
 	pthread_mutex_lock(&s->lock);
-	while (s->nr_open > 0 || s->nr_jobs > 0)
+	while (s->nr_open > 0 || s->nr_jobs > 0 || s->checkpoint_queued)
 		pthread_cond_wait(&s->changed, &s->lock);
 	err = session_error_locked(s, diag);
 	pthread_mutex_unlock(&s->lock);

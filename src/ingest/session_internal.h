@@ -61,7 +61,7 @@ struct session {
 	u32 nr_numbers;
 
 	pthread_mutex_t lock;		/* guards all below */
-	pthread_cond_t changed;		/* nr_jobs, nr_open, nr_finished, err */
+	pthread_cond_t changed;		/* nr_*, checkpoint_queued, err */
 	u32 nr_jobs, max_jobs;
 	u32 nr_open;			/* containers not yet sealed */
 	u32 nr_finished;		/* of these, closed by their streams */
@@ -77,6 +77,8 @@ struct session {
 	struct session_stats stats;
 	u64 checkpoint_ns;		/* when the last one was */
 	u32 nr_checkpoints;
+	struct work checkpoint_work;	/* of the sealer */
+	bool checkpoint_queued;		/* or running there */
 
 	int err;
 	struct akin_diag diag;

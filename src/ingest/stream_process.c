@@ -249,8 +249,8 @@ int stream_process(struct ingest_stream *st, struct batch *b,
 	err = process_in_lane(st, b, &done, diag);
 	st->in_lane = false;
 	pthread_mutex_unlock(&st->lane->lock);
-	if (!err && session_checkpoint_due(st->session))
-		err = session_checkpoint(st->session, diag);
+	if (!err)
+		session_checkpoint_later(st->session);
 	stream_drop_tokens(st, b, done);
 	return err;
 }
