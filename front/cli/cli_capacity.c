@@ -127,8 +127,8 @@ static int start_server(struct cli *c, struct capacity_server **out)
 	if (errno == ENOSYS) {
 		cli_hint(&c->diag, "The page also opens from a disk: "
 			 "share/akin/capacity/index.html.");
-		return cli_fail(&c->diag, -AKIN_E_usage, "this akin was built "
-				"without libmicrohttpd and cannot serve");
+		return cli_fail(&c->diag, -AKIN_E_usage, "cannot serve: "
+				"libmicrohttpd is missing");
 	}
 	return cli_fail_errno(&c->diag, errno, "port %u", port);
 }

@@ -38,7 +38,7 @@ PY
 	expect 1 "$AKIN" capacity --serve --port "${port%/}"
 	assert_says "$err" 'in use'
 else
-	assert_says "$err" 'without libmicrohttpd'
+	assert_says "$err" 'libmicrohttpd is missing'
 	url=
 	pids=()
 fi
