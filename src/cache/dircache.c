@@ -489,6 +489,16 @@ int dircache_load(struct dircache *dc, u64 container, struct akin_diag *diag)
 	return err;
 }
 
+void dircache_prefetch(struct dircache *dc, u64 container)
+{
+	u32 generation = 0;
+
+	if (dc->opt.generation && dc->opt.generation(dc->opt.ctx, container,
+						     &generation, NULL))
+		return;
+	container_prefetch_directory(dc->opt.data, container, generation);
+}
+
 bool dircache_has(struct dircache *dc, u64 container)
 {
 	struct slot *s;

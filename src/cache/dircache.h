@@ -69,6 +69,8 @@ void dircache_put(struct dircache *dc, u64 container);
 /* Bring @container's directory in without pinning it. */
 int dircache_load(struct dircache *dc, u64 container, struct akin_diag *diag)
 	__must_check;
+/* It will be loaded soon, if it is not there: begin to read it. */
+void dircache_prefetch(struct dircache *dc, u64 container);
 bool dircache_has(struct dircache *dc, u64 container);
 /*
  * Is @fp in @container, read entry by entry? For what the table may lack when

@@ -7,6 +7,9 @@
 
 /* A directory of about 3,600 entries and its footer, in one read. */
 #define TAIL_READ_BYTES (128 * KiB)
+/* Ahead of that it does no harm to have the second read, too, if there must be
+ * one. */
+#define TAIL_PREFETCH_BYTES (256 * KiB)
 /* What lies between two groups and is read in vain costs less than a request of
  * its own: on flash and on network disks, some 50 to 100 us. */
 #define PREFETCH_GAP (16 * KiB)
@@ -135,6 +138,23 @@ int container_open(struct disk *data, const struct pool_id *pool, u64 number,
 	}
 	*out = r;
 	return 0;
+}
+
+void container_prefetch_directory(struct disk *data, u64 number,
+				  u32 generation)
+{
+	char name[FORMAT_NAME_MAX];
+	struct file *f;
+	u64 bytes, len;
+
+	format_container_name(number, generation, name);
+	if (disk_open(data, name, 0, &f, NULL))
+		return;
+	if (!file_size(f, &bytes, NULL)) {
+		len = min_u64(bytes, TAIL_PREFETCH_BYTES);
+		file_prefetch(f, bytes - len, len);
+	}
+	ignore_result(file_close(f, NULL));
 }
 
 int container_open_unsealed(struct disk *data, const struct pool_id *pool,

@@ -21,6 +21,9 @@ struct container_reader;
 int container_open(struct disk *data, const struct pool_id *pool, u64 number,
 		   u32 generation, struct container_reader **out,
 		   struct akin_diag *diag) __must_check;
+/* It will be opened soon: begin to read what that needs. */
+void container_prefetch_directory(struct disk *data, u64 number,
+				  u32 generation);
 /*
  * One that is not yet sealed, to read the groups of @dir, which is taken
  * (emptied), also on failure: a container_writer_snapshot().

@@ -128,6 +128,13 @@ int depot_locate(struct depot *d, const struct hint *hint,
 		 struct akin_diag *diag) __must_check;
 
 /*
+ * Bring the directories that @hint names into memory, several at once: for a
+ * hint all of which is needed, like that of a recipe's leaf. What cannot be
+ * read is told to who looks for something in it.
+ */
+void depot_load_hinted(struct depot *d, const struct hint *hint);
+
+/*
  * A hint shared by many, cut down to what these chunks (at most
  * CONTENT_INLINE_MAX) need: by what memory knows of all of them, else to the
  * newest DEPOT_HINT_MAX containers. So what is handed on from snapshot to

@@ -624,8 +624,9 @@ static int locate(struct fetcher *f, const struct recipe_entry *e, u32 nr,
 	}
 }
 
+/* @hint is that of these entries alone if @exact. */
 static int push_leaf(struct fetcher *f, const struct recipe_entry *e, u32 nr,
-		     const struct hint *hint, u64 *skip, u64 *left,
+		     const struct hint *hint, bool exact, u64 *skip, u64 *left,
 		     struct akin_diag *diag)
 {
 	struct akin_diag why = { 0 };
@@ -633,6 +634,8 @@ static int push_leaf(struct fetcher *f, const struct recipe_entry *e, u32 nr,
 	u64 n;
 	int err;
 
+	if (exact)
+		depot_load_hinted(f->depot, hint);
 	err = locate(f, e, nr, hint, &why, diag);
 	for (i = 0; !err && i < nr && *left > 0; i++) {
 		n = min_u64(recipe_entry_bytes(&e[i]) - *skip, *left);
@@ -668,7 +671,8 @@ int fetcher_content(struct fetcher *f, const struct content *ct,
 		more = recipe_reader_next(r, &e, &nr, &leaf_hint, &why);
 		if (more <= 0)
 			break;
-		err = push_leaf(f, e, nr, leaf_hint, &skip, &len, diag);
+		err = push_leaf(f, e, nr, leaf_hint, ct->kind == CONTENT_ROOT,
+				&skip, &len, diag);
 	}
 	recipe_reader_close(r);
 	/* The recipe itself is damaged: what is left of the file is missing. */
