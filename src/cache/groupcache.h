@@ -110,7 +110,7 @@ bool groupcache_is_checked(const struct group_data *g, u32 chunk);
  * These groups of @container, ascending, will be asked for soon: begin to read
  * what is not there. May load the container's directory.
  */
-#define GROUPCACHE_PREFETCH_MAX 16
+#define GROUPCACHE_PREFETCH_MAX 64
 void groupcache_prefetch(struct groupcache *gc, u64 container,
 			 const u32 *groups, u32 nr);
 

@@ -11,8 +11,8 @@
  * one. */
 #define TAIL_PREFETCH_BYTES (256 * KiB)
 /* What lies between two groups and is read in vain costs less than a request of
- * its own: on flash and on network disks, some 50 to 100 us. */
-#define PREFETCH_GAP (16 * KiB)
+ * its own: on flash and on network disks, 100 us and more. */
+#define PREFETCH_GAP (64 * KiB)
 
 struct container_reader {
 	struct file *file;

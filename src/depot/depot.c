@@ -532,6 +532,7 @@ static int spot_in(const struct directory *dir, const struct dir_hit *at,
 	out->raw_off = dir->entries[i].raw_off;
 	out->len = dir->entries[i].len;
 	out->group_raw = dir->groups[out->group].raw_len;
+	out->group_stored = (u32)dir->groups[out->group].len;
 	return (int)i;
 }
 

@@ -154,6 +154,7 @@ struct chunk_spot {
 	u32 raw_off;
 	u32 len;
 	u32 group_raw;		/* raw bytes of the whole group */
+	u32 group_stored;	/* what it takes in the file */
 };
 int depot_spot(struct depot *d, const struct dir_hit *at,
 	       const struct fp *fp, struct chunk_spot *out,
