@@ -23,6 +23,7 @@ static const struct {
 	{ "targets", measure_targets, MAX_COUNTS, 9 },
 	{ "verify", measure_verify, 0, 0 },
 	{ "growth", measure_growth, 1, 10000 },
+	{ "files", measure_files, 1, 100000 },
 	{ "micro", measure_micro, 0, 0 },
 };
 
@@ -135,6 +136,7 @@ int cli_cmd_bench(struct cli *c)
 		.throttle_data = a->throttle.data,
 		.counts = counts,
 		.nr_counts = a->operands.nr - 1,
+		.nr_files = a->bench_files,
 		.traces = a->traces.v,
 		.nr_traces = a->traces.nr,
 		.tick = on_tick,
@@ -150,5 +152,5 @@ int cli_cmd_bench(struct cli *c)
 		return err ? err : run(c, i, &opt);
 	}
 	return cli_fail(&c->diag, -AKIN_E_usage, "'%s' is not streams, engines, "
-			"targets, verify, growth or micro", a->operands.v[0]);
+			"targets, verify, growth, files or micro", a->operands.v[0]);
 }

@@ -679,7 +679,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"bench", "measure what this machine reaches",
 	{ "bench [OPTION]... streams [N]...", "bench [OPTION]... engines [N]",
 	  "bench [OPTION]... targets [N]...", "bench [OPTION]... verify",
-	  "bench [OPTION]... growth [STEPS]", "bench [OPTION]... micro" },
+	  "bench [OPTION]... growth [STEPS] | micro",
+	  "bench [OPTION]... files [FACTOR]" },
 	"Pools of its own are made and removed; yours are not touched. The load is\n"
 	"that of 'akin loadgen', and goes in as a program's would.\n"
 	"\n"
@@ -696,11 +697,18 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"step (default 8) and sees whether new and old data keep their rates. micro\n"
 	"measures cutting, fingerprints and codecs alone.\n"
 	"\n"
+	"files lists directories of an imaging study, reads ten files and writes\n"
+	"ten: in the plain file system, with each codec (or that of --compression),\n"
+	"the first time, again, beside five copies; and while small files come,\n"
+	"until there are FACTOR times as many (default 100).\n"
+	"\n"
 	"On a machine that does other things, too, compare within a table only.\n",
 	{ { "akin bench micro", "Ten seconds, for a first impression." },
 	  { "akin bench --dir /mnt/new streams --report streams.html",
 	    "What does that disk do? With charts." },
 	  { "akin bench targets", "Does this machine reach what it should?" },
+	  { "akin bench --files 4000 --size 1M files 1000 --report files.html",
+	    "A study of 4 GB, and a pool of four million files." },
 	  { "akin bench --size 1G --memory 64M growth 32 --json",
 	    "A pool much larger than its memory." } },
 	1, CLI_ANY, CLI_COMPLETE_NONE },

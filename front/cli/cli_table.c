@@ -276,6 +276,9 @@ const struct cli_option cli_options[] = {
 	{ "size", 0, CLI_SIZE, "SIZE", B(BENCH), AT(load_size),
 	  "of the load: of each stream, or step (default 64M to 256M)",
 	  .line_only = true },
+	{ "files", 0, CLI_KEEP, "N", B(BENCH), AT(bench_files),
+	  "files: a study of N files (default 1000), each of --size (default "
+	  "256K)", .line_only = true },
 	{ "dir", 0, CLI_STRING, "DIR", B(BENCH), AT(bench_dir),
 	  "make pools in DIR, and remove them (default: TMPDIR, or /tmp)",
 	  .complete = CLI_COMPLETE_DIR, .line_only = true },

@@ -91,6 +91,7 @@ struct cli_args {
 	unsigned load_streams, load_set, load_similar_bytes;
 	unsigned load_generations, load_generation;
 	const char *bench_dir, *report;
+	unsigned bench_files;
 	/* capacity; the index is an enum cap_param */
 	const char *capacity[CLI_NR_CAPACITY];
 	const char *port;

@@ -75,8 +75,10 @@ struct measure_options {
 	int delta_depth;	/* as in akin_init_options */
 	struct akin_throttle throttle_meta, throttle_data;
 	enum akin_engine engine;	/* where a verb does not compare them */
-	const unsigned *counts;	/* streams: how many; growth: steps */
+	const unsigned *counts;	/* streams: how many; growth: steps; targets:
+				 * which; files: how many times as many */
 	uint32_t nr_counts;
+	uint32_t nr_files;	/* files; 0: the default */
 	const char *const *traces;	/* growth: a step each */
 	uint32_t nr_traces;
 	/* Between two measurements: non-zero ends it. May be NULL. */
@@ -96,6 +98,8 @@ int measure_verify(const struct measure_options *opt,
 		   struct measure_report *out, struct akin_diag *diag);
 int measure_growth(const struct measure_options *opt,
 		   struct measure_report *out, struct akin_diag *diag);
+int measure_files(const struct measure_options *opt, struct measure_report *out,
+		  struct akin_diag *diag);
 int measure_micro(const struct measure_options *opt,
 		  struct measure_report *out, struct akin_diag *diag);
 

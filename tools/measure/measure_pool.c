@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdarg.h>
@@ -87,31 +88,25 @@ static int open_session(struct measure_pool *p,
 	return 0;
 }
 
-int measure_pool_open(struct measure_pool *p,
-		      const struct measure_options *opt,
-		      enum akin_verify verify, struct akin_diag *diag)
+int measure_dir_new(const struct measure_options *opt, char **out,
+		    struct akin_diag *diag)
 {
-	struct akin_init_options init = { .compression = opt->compression,
-					  .delta_depth = opt->delta_depth };
 	const char *dir = opt->dir ? opt->dir : getenv("TMPDIR");
 	size_t n = strlen(dir ? dir : "/tmp") + 24;
+	char *path = malloc(n);
 	int err;
 
-	memset(p, 0, sizeof(*p));
-	p->dir = malloc(n);
-	if (!p->dir)
-		return measure_fail(diag, -AKIN_E_nomem, "pool");
-	snprintf(p->dir, n, "%s/akin-bench-XXXXXX", dir ? dir : "/tmp");
-	if (!mkdtemp(p->dir)) {
+	if (!path)
+		return measure_fail(diag, -AKIN_E_nomem, "directory");
+	snprintf(path, n, "%s/akin-bench-XXXXXX", dir ? dir : "/tmp");
+	if (!mkdtemp(path)) {
 		err = measure_fail(diag, -AKIN_E_io, "%s: cannot be made",
-				   p->dir);
-		free(p->dir);
-		p->dir = NULL;
+				   path);
+		free(path);
 		return err;
 	}
-	init.path = p->dir;
-	err = akin_pool_init(&init, diag);
-	return err ? err : open_session(p, opt, verify, diag);
+	*out = path;
+	return 0;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type,
@@ -120,14 +115,36 @@ static int remove_one(const char *path, const struct stat *st, int type,
 	return remove(path);
 }
 
+void measure_dir_remove(char *path)
+{
+	/* What stays lies where things may be removed at any time. */
+	if (path && nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS))
+		errno = 0;
+	free(path);
+}
+
+int measure_pool_open(struct measure_pool *p,
+		      const struct measure_options *opt,
+		      enum akin_verify verify, struct akin_diag *diag)
+{
+	struct akin_init_options init = { .compression = opt->compression,
+					  .delta_depth = opt->delta_depth };
+	int err;
+
+	memset(p, 0, sizeof(*p));
+	err = measure_dir_new(opt, &p->dir, diag);
+	if (err)
+		return err;
+	init.path = p->dir;
+	err = akin_pool_init(&init, diag);
+	return err ? err : open_session(p, opt, verify, diag);
+}
+
 void measure_pool_close(struct measure_pool *p)
 {
 	akin_session_close(p->s);
 	p->s = NULL;
-	/* What stays lies where things may be removed at any time. */
-	if (p->dir && nftw(p->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0)
-		p->id[0] = 0;
-	free(p->dir);
+	measure_dir_remove(p->dir);
 	p->dir = NULL;
 }
 

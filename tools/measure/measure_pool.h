@@ -23,6 +23,11 @@ int measure_fail(struct akin_diag *d, int code, const char *fmt, ...)
 double measure_seconds(void);	/* of a clock that only goes forward */
 void measure_machine(struct measure_report *r);
 
+/* A new directory below @opt->dir; *out is owned, and may be set on errors. */
+int measure_dir_new(const struct measure_options *opt, char **out,
+		    struct akin_diag *diag);
+/* With all that is in it; takes @path, NULL is fine. */
+void measure_dir_remove(char *path);
 int measure_pool_open(struct measure_pool *p,
 		      const struct measure_options *opt,
 		      enum akin_verify verify, struct akin_diag *diag);

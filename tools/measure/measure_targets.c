@@ -360,7 +360,7 @@ int measure_targets(const struct measure_options *opt,
 		"every processor at once, one file written and synced. Medians "
 		"of three rounds. Ratios about processors are those of a pool "
 		"in memory (" MEMORY_DIR "), the others of the disk.";
-	out->row_title = "ratio of";
+	out->row_title = "target";
 	out->columns = targets_columns;
 	out->nr_columns = COUNT(targets_columns);
 	if (memory_has_room(t.bytes))
