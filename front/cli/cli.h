@@ -89,6 +89,8 @@ const char *cli_engine_text(enum akin_engine engine);
 struct akin_snapshot_filter cli_filter(const struct cli *c);
 /* For the options of init and backup. */
 int cli_delta_depth(const struct cli_args *a);
+/* --parity; 0 without. */
+int cli_parity(struct cli *c, unsigned *out);
 
 /*
  * SNAP[:PATH] taken apart: *snap_ret owned, *path_ret borrowed from @word and

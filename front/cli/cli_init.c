@@ -2,6 +2,9 @@
 /*
  * akin init, version and help: what needs no pool.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli.h"
 #include "cli_doc.h"
 
@@ -16,6 +19,27 @@ static int narrow(struct cli *c, const char *option, uint64_t v, uint32_t *out)
 				option);
 	*out = (uint32_t)v;
 	return 0;
+}
+
+int cli_parity(struct cli *c, unsigned *out)
+{
+	const char *text = c->args.parity;
+	char *end;
+	unsigned long v;
+
+	*out = 0;
+	if (!text)
+		return 0;
+	v = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && v <= AKIN_PARITY_MAX &&
+	    (!*end || !strcmp(end, "%"))) {
+		*out = (unsigned)v;
+		return 0;
+	}
+	cli_fail(&c->diag, -AKIN_E_usage, "--parity: '%s' is no share", text);
+	cli_hint(&c->diag, "From 0 (none) to %d, in percent.",
+		 AKIN_PARITY_MAX);
+	return -AKIN_E_usage;
 }
 
 int cli_cmd_init(struct cli *c)
@@ -41,7 +65,9 @@ int cli_cmd_init(struct cli *c)
 			 cli_commands[CLI_INIT].synopsis[0]);
 		return -AKIN_E_usage;
 	}
-	err = narrow(c, "chunk-size", a->chunk_size, &opt.chunk_size);
+	err = cli_parity(c, &opt.parity);
+	if (!err)
+		err = narrow(c, "chunk-size", a->chunk_size, &opt.chunk_size);
 	if (!err)
 		err = narrow(c, "container-size", a->container_size,
 			     &opt.container_bytes);

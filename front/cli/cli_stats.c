@@ -26,6 +26,7 @@ static void print_pool_json(struct cli *c, const struct akin_stats *s)
 	cli_json_uint(j, "bytes_total", s->bytes_total);
 	cli_json_uint(j, "bytes_data", s->bytes_data);
 	cli_json_uint(j, "bytes_meta_containers", s->bytes_meta_containers);
+	cli_json_uint(j, "bytes_parity", s->bytes_parity);
 	cli_json_uint(j, "bytes_index", s->bytes_index);
 	cli_json_uint(j, "bytes_catalog", s->bytes_catalog);
 	cli_json_uint(j, "bytes_records", s->bytes_records);
@@ -33,6 +34,7 @@ static void print_pool_json(struct cli *c, const struct akin_stats *s)
 	cli_json_uint(j, "chunks", s->chunks);
 	cli_json_uint(j, "data_containers", s->data_containers);
 	cli_json_uint(j, "meta_containers", s->meta_containers);
+	cli_json_uint(j, "parity_containers", s->parity_containers);
 	cli_json_uint(j, "runs", s->runs);
 	cli_json_uint(j, "damaged", s->damaged);
 	cli_json_uint(j, "never_read", s->never_read);
@@ -47,6 +49,7 @@ static void print_pool_json(struct cli *c, const struct akin_stats *s)
 	akin_pool_get_info(c->pool, &info);
 	cli_json_text(j, "verify", cli_verify_text(info.verify));
 	cli_json_text(j, "engine", cli_engine_text(info.engine));
+	cli_json_uint(j, "parity_percent", info.parity);
 	cli_json_end(j, stdout);
 }
 
@@ -68,6 +71,18 @@ static void print_scrub(const struct akin_stats *s)
 		       (unsigned long long)s->read_badly);
 }
 
+static void print_parity(const struct akin_stats *s, unsigned percent)
+{
+	uint64_t nr = s->data_containers + s->meta_containers;
+
+	if (percent || s->parity_containers)
+		printf("%-24s %9u%%  %llu of %llu containers have it%s\n",
+		       "parity", percent,
+		       (unsigned long long)s->parity_containers,
+		       (unsigned long long)nr, s->parity_containers < nr &&
+		       percent ? " ('akin optimize --parity')" : "");
+}
+
 static void print_pool(struct cli *c, const struct akin_stats *s)
 {
 	struct akin_pool_info info;
@@ -84,6 +99,8 @@ static void print_pool(struct cli *c, const struct akin_stats *s)
 	       cli_ratio_text(s->bytes_logical, s->bytes_total, b));
 	row("  data", s->bytes_data);
 	row("  recipes, directories", s->bytes_meta_containers);
+	if (s->parity_containers)
+		row("  parity", s->bytes_parity);
 	row("  index", s->bytes_index);
 	row("  catalog", s->bytes_catalog);
 	row("  records", s->bytes_records);
@@ -102,6 +119,7 @@ static void print_pool(struct cli *c, const struct akin_stats *s)
 	akin_pool_get_info(c->pool, &info);
 	printf("%-24s %10s\n", "verification", cli_verify_text(info.verify));
 	printf("%-24s %10s\n", "engine", cli_engine_text(info.engine));
+	print_parity(s, info.parity);
 }
 
 static int print_codec_json(void *ctx, const struct akin_codec_stats *s)

@@ -99,6 +99,10 @@ const struct cli_option cli_options[] = {
 	  "how sure backups are unless they say: off (trust fingerprints; the "
 	  "default), match (compare bytes before they are shared), write (also "
 	  "read back what was written)", .choices = "off|match|write" },
+	{ "parity", 0, CLI_STRING, "PERCENT", B(INIT), AT(parity),
+	  "add so much parity to all that is stored, 1 to 50: sectors that a "
+	  "disk loses are made again from it (default 0: none; 'akin optimize' "
+	  "can change it)" },
 	{ "like", 0, CLI_STRING, "POOL", B(INIT), AT(like),
 	  "share the keys and chunk size of another pool, so that data can be "
 	  "copied between them as it is", .complete = CLI_COMPLETE_DIR },

@@ -42,6 +42,7 @@ struct cli_args {
 	const char *delta_depth;	/* a digit; of backup too */
 	uint64_t chunk_size, container_size;
 	bool fixed_blocks;
+	const char *parity;		/* percent; optimize, too */
 	/* backup */
 	struct cli_list tags, excludes, exclude_files;
 	const char *host, *exclude_if_present, *files_from, *files_from0;

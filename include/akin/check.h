@@ -43,6 +43,9 @@ struct akin_check_result {
 	uint64_t snapshots, containers, pieces, chunks_located;
 	uint64_t containers_read, groups_read, chunks_verified, bytes_verified;
 	uint64_t bytes_not_read;	/* data that was not tested */
+	uint64_t parity_containers;	/* of containers, those that have any */
+	uint64_t sectors_healable;	/* damaged; parity makes up for it */
+	uint64_t parity_damaged;	/* containers of which it is */
 	uint64_t findings;
 	uint64_t chunks_damaged, files_damaged, snapshots_damaged;
 	uint64_t orphan_files;		/* files nobody names (space only) */
@@ -90,6 +93,8 @@ struct akin_stats {
 	uint64_t bytes_unique;	/* raw bytes of the chunks stored */
 	uint64_t bytes_data;	/* data containers, files */
 	uint64_t bytes_meta_containers;
+	uint64_t bytes_parity;	/* of containers of both kinds, and how many */
+	uint64_t parity_containers;
 	uint64_t bytes_index;	/* its runs, and the similarity table */
 	uint64_t bytes_catalog;
 	uint64_t bytes_records;	/* snapshot records and superblocks */

@@ -56,6 +56,11 @@ extern "C" {
 	C(data_stored, "bytes", COUNTER, "of sealed containers of data") \
 	C(metadata_stored, "bytes", COUNTER, \
 	  "of sealed containers of metadata") \
+	C(parity_stored, "bytes", COUNTER, "of parity of containers") \
+	C(parity_failed, "containers", COUNTER, \
+	  "whose parity could not be written") \
+	C(sectors_healed, "sectors", COUNTER, \
+	  "of containers that were made again from parity when they were read") \
 	C(checkpoints, "operations", COUNTER, "of running backups") \
 	C(commits, "operations", COUNTER, "of snapshots") \
 	C(directory_hits, "lookups", COUNTER, \

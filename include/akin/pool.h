@@ -29,6 +29,8 @@ struct akin_pool;
 #define AKIN_DELTA_DEPTH_MAX 8
 #define AKIN_DELTA_NONE (-1)
 
+#define AKIN_PARITY_MAX 50
+
 /*
  * How sure backups are of what they share and write. MATCH compares a chunk's
  * bytes with the stored ones before it is taken as a duplicate of them. WRITE
@@ -72,6 +74,9 @@ struct akin_init_options {
 	int delta_depth;
 	enum akin_verify verify;	/* of backups that do not say */
 	enum akin_engine engine;	/* of backups that do not say */
+	unsigned parity;	/* percent of each container; 0: none, or up to
+				 * AKIN_PARITY_MAX: what a disk loses is made
+				 * again from it */
 	const char *like;	/* another pool's path: share its cut and
 				 * fingerprint keys and its chunk size */
 };
@@ -132,6 +137,7 @@ struct akin_pool_info {
 	unsigned delta_depth;	/* 0: no references */
 	enum akin_verify verify;	/* of backups that do not say */
 	enum akin_engine engine;	/* of backups that do not say */
+	unsigned parity;	/* percent that new containers get; 0: none */
 	uint64_t memory_bytes;	/* how the budget is split: */
 	uint64_t memory_index, memory_directories, memory_groups,
 		memory_streams, memory_fixed;
@@ -139,6 +145,9 @@ struct akin_pool_info {
 };
 AKIN_API void akin_pool_get_info(struct akin_pool *p,
 				 struct akin_pool_info *out);
+/* Sectors of the pool's disk that were damaged when this handle read them, and
+ * were made again from parity: they still are. A check says where. */
+AKIN_API uint64_t akin_pool_healed(struct akin_pool *p);
 
 #ifdef __cplusplus
 }

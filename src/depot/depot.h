@@ -76,6 +76,16 @@ int depot_init(struct depot *d, struct disk *meta, struct disk *data,
 	       struct akin_diag *diag) __must_check;
 void depot_release(struct depot *d);
 
+/*
+ * A container was sealed and synced: make its parity, if the pool wants any.
+ * Its name is durable with the container's. The bytes of it; 0 also if it could
+ * not be made, which is counted and keeps nobody from going on.
+ */
+u64 depot_parity_add(struct depot *d, u64 number, u32 generation);
+/* Unlink a container and its parity. What stays is found and removed by the
+ * next reclaim. */
+void depot_container_remove(struct depot *d, u64 number, u32 generation);
+
 struct codec_choice depot_codec(const struct depot *d);
 
 /*

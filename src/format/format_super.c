@@ -19,6 +19,7 @@
  */
 #include "format/format_container.h"
 #include "format/format_internal.h"
+#include "format/format_parity.h"
 #include "format/format_super.h"
 
 static const u8 super_magic[FORMAT_MAGIC_BYTES] = FORMAT_MAGIC_SUPER;
@@ -57,7 +58,8 @@ struct super_disk {
 	u8   delta_depth;	/* +0x064                               */
 	u8   engine;		/* +0x065                               */
 	u8   verify;		/* +0x066                               */
-	u8   rsvd[9];		/* +0x067  zero                         */
+	u8   parity;		/* +0x067  percent                      */
+	u8   rsvd[8];		/* +0x068  zero                         */
 	u8   share_seed[32];	/* +0x070                               */
 	u8   rsvd2[112];	/* +0x090  zero                         */
 	struct super_key_disk keys[SUPER_KEY_SLOTS];	/* +0x100       */
@@ -94,6 +96,7 @@ static bool super_key_ok(const struct super_key_slot *k)
  *    1 <= container_chunks <= CONTAINER_MAX_ENTRIES
  *						-AKIN_E_bad_field
  *  - delta_depth <= GROUP_MAX_DEPTH		-AKIN_E_bad_field
+ *  - parity <= PARITY_PERCENT_MAX		-AKIN_E_bad_field
  *  - empty key slots are zero, clear ones hold 32 bytes
  *						-AKIN_E_bad_field
  */
@@ -116,7 +119,8 @@ static int super_check(const struct super *s)
 	    s->container_bytes > CONTAINER_MAX_BYTES / 2 ||
 	    !s->container_chunks ||
 	    s->container_chunks > CONTAINER_MAX_ENTRIES ||
-	    s->delta_depth > GROUP_MAX_DEPTH)
+	    s->delta_depth > GROUP_MAX_DEPTH ||
+	    s->parity > PARITY_PERCENT_MAX)
 		return -AKIN_E_bad_field;
 	for (i = 0; i < SUPER_KEY_SLOTS; i++)
 		if (!super_key_ok(&s->keys[i]))
@@ -177,6 +181,7 @@ static void super_put(const struct super *s, struct super_disk *d)
 	d->delta_depth = s->delta_depth;
 	d->engine = s->engine;
 	d->verify = s->verify;
+	d->parity = s->parity;
 	memcpy(d->share_seed, s->share_seed, sizeof(d->share_seed));
 	for (i = 0; i < SUPER_KEY_SLOTS; i++)
 		super_key_put(&s->keys[i], &d->keys[i]);
@@ -209,6 +214,7 @@ static void super_get(const struct super_disk *d, struct super *s)
 	s->delta_depth = d->delta_depth;
 	s->engine = d->engine;
 	s->verify = d->verify;
+	s->parity = d->parity;
 	memcpy(s->share_seed, d->share_seed, sizeof(s->share_seed));
 	for (i = 0; i < SUPER_KEY_SLOTS; i++)
 		super_key_get(&d->keys[i], &s->keys[i]);

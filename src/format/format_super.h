@@ -60,6 +60,7 @@ struct super {
 	u8 delta_depth;		/* 0: no references */
 	u8 engine;		/* enum super_engine, unless told otherwise */
 	u8 verify;		/* enum super_verify, unless told otherwise */
+	u8 parity;		/* percent, of new containers; 0: none */
 	/* Keys for cutting and fingerprints derive from this seed, which pools
 	 * made with --like share; the content key from the master alone. */
 	u8 share_seed[32];

@@ -21,6 +21,7 @@ struct copy {
 	struct gc *g;
 	struct catalog_switch switches[CATALOG_BATCH];
 	u64 from_bytes[CATALOG_BATCH];
+	u64 parity_bytes[CATALOG_BATCH];	/* of the new generation */
 	u32 nr;
 	u64 bytes;
 };
@@ -61,6 +62,9 @@ static int write_one(struct copy *c, const struct gc_candidate *from, u32 to,
 	s->to = to;
 	err = gc_write(g, s, &freed, diag);
 	if (!err && worth_it(g, from->file_bytes + freed, s->file_bytes)) {
+		/* Its name is not durable yet, and need not be. */
+		c->parity_bytes[c->nr] = depot_parity_add(g->depot, s->number,
+							  s->to);
 		c->from_bytes[c->nr++] = from->file_bytes;
 		c->bytes += s->file_bytes;
 		g->written_bytes += s->file_bytes;
@@ -124,7 +128,8 @@ static int switch_batch(struct copy *c, struct akin_diag *diag)
 		if (!c->switches[i].done)
 			continue;
 		g->result->copied_containers++;
-		g->result->copied_bytes += c->switches[i].file_bytes;
+		g->result->copied_bytes += c->switches[i].file_bytes +
+					   c->parity_bytes[i];
 		g->result->copied_from_bytes += c->from_bytes[i];
 	}
 	return 1;

@@ -10,6 +10,7 @@
  *	un-name   what is still condemned, by numbers that passed the test
  *	unlink    its files
  */
+#include "container/container_parity.h"
 #include "gc/gc_internal.h"
 
 int gc_condemn_dead(struct gc *g, struct akin_diag *diag)
@@ -39,15 +40,18 @@ int gc_condemn_dead(struct gc *g, struct akin_diag *diag)
 
 void gc_unlink(struct gc *g, u64 container, u32 generation, u64 *bytes_ret)
 {
+	const struct container_id id = { container, generation };
 	char name[FORMAT_NAME_MAX];
 	struct disk_stat st;
 
-	*bytes_ret = 0;
+	/* First, so that there is none without a container. */
+	ignore_result(container_parity_remove(g->depot->data, &id, bytes_ret,
+					      NULL));
 	format_container_name(container, generation, name);
 	if (disk_stat(g->depot->data, name, &st, NULL))
 		return;
 	if (!disk_unlink(g->depot->data, name, NULL))
-		*bytes_ret = st.size_bytes;
+		*bytes_ret += st.size_bytes;
 }
 
 /* The highest number whose condemned may go; 0: none. */

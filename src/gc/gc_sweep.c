@@ -76,16 +76,51 @@ static bool writer_ended(struct gc *g, const struct orphan *o)
 	       g->opt->session_ended(g->opt->store, h.session) > 0;
 }
 
+/*
+ * Parity without a container: its name outlived the other's in a crash. Or half
+ * of it, and who was writing it is not at it any more: of named containers only
+ * who holds the lock that reclaiming holds makes any.
+ */
+static int one_parity(struct sweep *s, const struct orphan *o, bool tmp)
+{
+	struct disk *data = s->g->depot->data;
+	char name[FORMAT_NAME_MAX];
+	struct disk_stat st;
+	bool named, there;
+	int err;
+
+	err = catalog_names_file(s->g->catalog, o->container, o->generation,
+				 &named, s->diag);
+	if (err)
+		return err;
+	format_container_name(o->container, o->generation, name);
+	there = disk_stat(data, name, &st, NULL) != -AKIN_E_absent;
+	if (tmp ? !named && there && !writer_ended(s->g, o) : named || there)
+		return 0;
+	if (tmp)
+		format_parity_tmp_name(o->container, o->generation, name);
+	else
+		format_parity_name(o->container, o->generation, name);
+	if (disk_stat(data, name, &st, NULL) || disk_unlink(data, name, NULL))
+		return 0;
+	s->g->result->orphan_files++;
+	s->g->result->orphan_bytes += st.size_bytes;
+	return 0;
+}
+
 static int one_file(void *ctx, const char *name, bool is_dir)
 {
 	struct sweep *s = ctx;
+	bool named, tmp;
 	struct orphan o;
-	bool named;
 	int err;
 
 	err = gc_tick(s->g, s->diag);
 	if (err)
 		return err;
+	if (!is_dir && format_parse_parity(name, &o.container, &o.generation,
+					   &tmp))
+		return one_parity(s, &o, tmp);
 	/* Whatever is not ours stays. */
 	if (is_dir || !parse_name(name, &o) || s->nr == SWEEP_MAX)
 		return 0;

@@ -286,6 +286,7 @@ static void seal_one(struct work *work, void *thread_ctx)
 	struct session *s = oc->pub.session;
 	struct container_sealed sealed = { 0 };
 	struct akin_diag diag = { 0 };
+	u64 parity = 0;
 	int err;
 
 	err = container_writer_seal(oc->pub.writer, &sealed, &diag);
@@ -297,9 +298,13 @@ static void seal_one(struct work *work, void *thread_ctx)
 			    sealed.file_bytes);
 		similar_cover(s->depot->similar, oc->pub.number);
 	}
+	if (!err)
+		parity = depot_parity_add(s->depot, sealed.number,
+					  sealed.generation);
 	dircache_close(s->depot->dirs, oc->pub.slot);
 	container_writer_free(oc->pub.writer);
 	pthread_mutex_lock(&s->lock);
+	s->stats.stored_parity += parity;
 	if (!err)
 		err = session_add_sealed_locked(s, &sealed,
 						oc->ref_saved_bytes);

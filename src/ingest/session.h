@@ -161,6 +161,7 @@ void session_free(struct session *s);
 
 struct session_stats {
 	u64 nr_containers, stored_data, stored_meta;	/* files, bytes */
+	u64 stored_parity;	/* besides */
 	/* Of groups stored against references: how many, their raw bytes, and
 	 * what they would take more without, as far as that is known. */
 	u64 ref_groups, ref_raw_bytes, ref_saved_bytes;

@@ -98,11 +98,7 @@ int session_add_sealed_locked(struct session *s,
 
 void session_drop_file(struct session *s, u64 number)
 {
-	char name[FORMAT_NAME_MAX];
-
-	format_container_name(number, 0, name);
-	/* What stays is found and removed by the next reclaim. */
-	ignore_result(disk_unlink(s->depot->data, name, NULL));
+	depot_container_remove(s->depot, number, 0);
 	/* The next session on this handle must not match what is in it. */
 	dircache_forget(s->depot->dirs, number);
 }

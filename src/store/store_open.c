@@ -400,6 +400,11 @@ int store_check_stop(struct akin_pool *p, struct akin_diag *diag)
 	return 0;
 }
 
+u64 akin_pool_healed(struct akin_pool *p)
+{
+	return p->counters ? atomic_load(&p->counters->sectors_healed) : 0;
+}
+
 void akin_pool_get_info(struct akin_pool *p, struct akin_pool_info *out)
 {
 	struct codec_choice codec = depot_codec(&p->depot);
@@ -421,6 +426,7 @@ void akin_pool_get_info(struct akin_pool *p, struct akin_pool_info *out)
 	out->group_bytes = p->super.group_bytes;
 	out->verify = (enum akin_verify)(p->super.verify + 1);
 	out->engine = (enum akin_engine)(p->super.engine + 1);
+	out->parity = p->super.parity;
 	out->memory_bytes = p->budget.total;
 	out->memory_index = p->budget.index;
 	out->memory_directories = p->budget.dirs;

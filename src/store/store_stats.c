@@ -97,6 +97,14 @@ static int add_container(void *ctx, const struct catalog_container *row)
 	struct sum *s = ctx;
 	char name[FORMAT_NAME_MAX];
 
+	u64 before = s->out->bytes_parity;
+	int err;
+
+	format_parity_name(row->number, row->generation, name);
+	err = add_size(s, name, &s->out->bytes_parity);
+	if (err)
+		return err;
+	s->out->parity_containers += s->out->bytes_parity > before;
 	format_container_name(row->number, row->generation, name);
 	return add_size(s, name, row->kind == CONTAINER_DATA ?
 			&s->out->bytes_data : &s->out->bytes_meta_containers);
@@ -205,6 +213,7 @@ int akin_stats(struct akin_pool *p, struct akin_stats *out,
 	out->read_badly = scrub.nr_bad;
 	out->oldest_read_sec = scrub.oldest_sec;
 	named = out->bytes_data + out->bytes_meta_containers +
+		out->bytes_parity +
 		out->bytes_index + out->bytes_catalog + out->bytes_records;
 	/* What was removed in between was counted in one of the two only. */
 	out->bytes_total = max_u64(s.bytes, named);

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "codec/codec.h"
+#include "format/format_parity.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "store/store.h"
@@ -20,6 +21,7 @@
 #define DEFAULT_CONTAINER (8 * MiB)
 /* A directory of that many entries is read in one go and fits the caches. */
 #define CONTAINER_CHUNKS 4096
+static_assert(AKIN_PARITY_MAX == PARITY_PERCENT_MAX, "the same");
 
 int store_super_read(struct disk *d, struct super *out,
 		     struct akin_diag *diag)
@@ -81,6 +83,10 @@ static int choose(const struct akin_init_options *opt, struct super *s,
 	s->delta_depth = (u8)(opt->delta_depth == AKIN_DELTA_NONE ? 0 :
 			      opt->delta_depth ? opt->delta_depth :
 						 AKIN_DELTA_DEPTH_DEFAULT);
+	if (opt->parity > AKIN_PARITY_MAX)
+		return diag_set(diag, -AKIN_E_usage, "parity: from 0 to %d "
+				"percent", AKIN_PARITY_MAX);
+	s->parity = (u8)opt->parity;
 	s->verify = opt->verify ? (u8)(opt->verify - 1) : SUPER_VERIFY_OFF;
 	s->chunk_method = params.method;
 	s->chunk_min = params.min;

@@ -37,6 +37,7 @@ static void test_super_fields(void **state)
 	in.codec_level = -7;
 	in.engine = SUPER_ENGINE_HYBRID;
 	in.verify = SUPER_VERIFY_WRITE;
+	in.parity = 50;
 	in.keys[7].kind = 9;
 	in.keys[7].kdf = 8;
 	in.keys[7].kdf_params[2] = 7;
@@ -58,7 +59,7 @@ static void test_super_fields(void **state)
 		    out.container_bytes == 8 * MiB &&
 		    out.container_chunks == 4096);
 	assert_true(out.delta_depth == 2 && out.engine == SUPER_ENGINE_HYBRID &&
-		    out.verify == SUPER_VERIFY_WRITE);
+		    out.verify == SUPER_VERIFY_WRITE && out.parity == 50);
 	assert_memory_equal(out.share_seed, in.share_seed, 32);
 	assert_int_equal(out.keys[0].kind, SUPER_KEY_CLEAR);
 	assert_memory_equal(out.keys[0].wrapped, in.keys[0].wrapped, 64);
@@ -168,6 +169,7 @@ static void test_super_rules(void **state)
 	REFUSED(s.hash_id = 3, AKIN_E_feature);
 	REFUSED(s.chunk_method = 0, AKIN_E_feature);
 	REFUSED(s.verify = 3, AKIN_E_feature);
+	REFUSED(s.parity = 51, AKIN_E_bad_field);
 	REFUSED(s.chunk_min = 0, AKIN_E_bad_field);
 	REFUSED(s.chunk_avg = 2047, AKIN_E_bad_field);
 	REFUSED(s.chunk_max = 8191, AKIN_E_bad_field);

@@ -34,6 +34,7 @@ static void show_super(struct inspect *in, u64 off, const struct super *s)
 	print_u64(in, "delta_depth", s->delta_depth);
 	print_u64(in, "engine", s->engine);
 	print_u64(in, "verify", s->verify);
+	print_u64(in, "parity", s->parity);
 	print_end(in);
 	for (i = 0; i < SUPER_KEY_SLOTS; i++) {
 		if (s->keys[i].kind == SUPER_KEY_EMPTY)
