@@ -67,6 +67,21 @@ static void prepare(struct cli *c)
 	setvbuf(stdout, NULL, _IOFBF, OUTPUT_BYTES);
 }
 
+/* It was all right this time. Who looks for damage reports it by himself. */
+static void warn_healed(struct cli *c)
+{
+	uint64_t nr = c->pool ? akin_pool_healed(c->pool) : 0;
+	char text[128];
+
+	if (!nr || c->args.command == CLI_CHECK ||
+	    c->args.command == CLI_REPAIR)
+		return;
+	snprintf(text, sizeof(text), "%llu damaged sectors of the pool were "
+		 "made up for by parity", (unsigned long long)nr);
+	cli_term_message(CLI_WARNING, -AKIN_E_bad_checksum, NULL, text,
+			 "'akin repair --read-data' writes them back.");
+}
+
 static int run(struct cli *c)
 {
 	int err;
@@ -79,6 +94,7 @@ static int run(struct cli *c)
 	if (!err)
 		err = commands[c->args.command](c);
 	cli_term_clear();
+	warn_healed(c);
 	return err;
 }
 

@@ -316,6 +316,8 @@ static int load_locked(struct dircache *dc, struct slot *s, u64 container,
 		memset(s, 0, sizeof(*s));
 		return err;
 	}
+	counters_add(dc->opt.counters, sectors_healed,
+		     container_reader_healed(r));
 	s->state = SLOT_READER;
 	s->reader = r;
 	s->bytes = container_reader_bytes(r);

@@ -265,6 +265,7 @@ static int read_group(struct groupcache_run *run, struct container_reader *r,
 		return err;
 	__atomic_fetch_add(&gc->read_bytes, out->bytes.len, __ATOMIC_RELAXED);
 	counters_add(gc->opt.counters, group_bytes_read, out->bytes.len);
+	counters_add(gc->opt.counters, sectors_healed, out->healed);
 	return 0;
 }
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Container reader.
+ *
+ * What cannot be read as it was written is asked for once more, through the
+ * container's parity, if it has any. Parity is opened anew each time: damage is
+ * rare, and a reader has no more state for it than a count.
  */
 #include "base/mem.h"
 #include "container/container_reader.h"
@@ -20,7 +24,55 @@ struct container_reader {
 	struct directory dir;
 	struct container_footer footer;
 	u64 file_bytes;
+	u32 healed;		/* sectors, atomic */
 };
+
+/* Could there be other bytes than those that were read? */
+static bool can_heal(int err)
+{
+	switch (akin_error_class(err)) {
+	case AKIN_CLASS_IO:
+	case AKIN_CLASS_CORRUPT:
+	case AKIN_CLASS_UNSUPPORTED:	/* a bit of a version, or of a name */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* @parity NULL: from the file as it is. */
+static int read_at(struct container_reader *r,
+		   const struct container_parity *parity, void *data,
+		   size_t len, u64 off, u32 *healed_ret,
+		   struct akin_diag *diag)
+{
+	*healed_ret = 0;
+	if (!parity)
+		return file_pread(r->file, data, len, off, diag);
+	return container_parity_read(parity, r->file, off, len, data,
+				     healed_ret, diag);
+}
+
+/* NULL: there is none that could help. */
+static struct container_parity *parity_of(struct container_reader *r,
+					  u64 number, u32 generation)
+{
+	const struct container_id id = { number, generation };
+	struct container_parity *parity;
+
+	return container_parity_open(r->file->disk, &r->pool, &id, &parity,
+				     NULL) ? NULL : parity;
+}
+
+static void note_healed(struct container_reader *r, u32 nr)
+{
+	__atomic_fetch_add(&r->healed, nr, __ATOMIC_RELAXED);
+}
+
+u32 container_reader_healed(const struct container_reader *r)
+{
+	return __atomic_load_n(&r->healed, __ATOMIC_RELAXED);
+}
 
 /* The groups must lie between header and directory, in order. */
 static int check_groups(const struct directory *d, u64 dir_off)
@@ -37,12 +89,14 @@ static int check_groups(const struct directory *d, u64 dir_off)
 	return 0;
 }
 
-static int read_directory(struct container_reader *r, u64 number,
+static int read_directory(struct container_reader *r,
+			  const struct container_parity *parity, u64 number,
 			  u32 generation, const u8 *tail, u64 tail_off,
 			  struct akin_diag *diag)
 {
 	struct container_footer f;
 	const u8 *bytes;
+	u32 healed = 0;
 	u8 *own = NULL;
 	int err;
 
@@ -65,7 +119,9 @@ static int read_directory(struct container_reader *r, u64 number,
 		own = mem_alloc(f.dir_len);
 		if (!own)
 			return diag_set(diag, -AKIN_E_nomem, "directory");
-		err = file_pread(r->file, own, f.dir_len, f.dir_off, diag);
+		err = read_at(r, parity, own, f.dir_len, f.dir_off, &healed,
+			      diag);
+		note_healed(r, healed);
 		bytes = own;
 	}
 	if (!err)
@@ -87,14 +143,19 @@ static int read_directory(struct container_reader *r, u64 number,
 	return 0;
 }
 
-static int read_tail(struct container_reader *r, u64 number, u32 generation,
-		     struct akin_diag *diag)
+static int read_tail(struct container_reader *r,
+		     const struct container_parity *parity, u64 number,
+		     u32 generation, struct akin_diag *diag)
 {
 	u64 len, off;
+	u32 healed;
 	u8 *tail;
-	int err;
+	int err = 0;
 
-	err = file_size(r->file, &r->file_bytes, diag);
+	if (parity)
+		r->file_bytes = container_parity_map(parity)->bytes;
+	else
+		err = file_size(r->file, &r->file_bytes, diag);
 	if (err)
 		return err;
 	if (r->file_bytes < CONTAINER_HEADER_BYTES + CONTAINER_FOOTER_BYTES ||
@@ -107,10 +168,33 @@ static int read_tail(struct container_reader *r, u64 number, u32 generation,
 	tail = mem_alloc(len);
 	if (!tail)
 		return diag_set(diag, -AKIN_E_nomem, "directory");
-	err = file_pread(r->file, tail, len, off, diag);
+	err = read_at(r, parity, tail, len, off, &healed, diag);
+	note_healed(r, healed);
 	if (!err)
-		err = read_directory(r, number, generation, tail, off, diag);
+		err = read_directory(r, parity, number, generation, tail, off,
+				     diag);
 	mem_free(tail);
+	return err;
+}
+
+/* The first error, in @why, stands unless parity helps. */
+static int read_tail_healed(struct container_reader *r, u64 number,
+			    u32 generation, int err, struct akin_diag *why)
+{
+	struct container_parity *parity;
+
+	if (!can_heal(err))
+		return err;
+	parity = parity_of(r, number, generation);
+	if (!parity)
+		return err;
+	directory_release(&r->dir);
+	memset(&r->dir, 0, sizeof(r->dir));
+	if (!read_tail(r, parity, number, generation, NULL)) {
+		diag_clear(why);
+		err = 0;
+	}
+	container_parity_close(parity);
 	return err;
 }
 
@@ -129,8 +213,10 @@ int container_open(struct disk *data, const struct pool_id *pool, u64 number,
 	r->pool = *pool;
 	format_container_name(number, generation, name);
 	err = disk_open(data, name, 0, &r->file, &why);
-	if (!err)
-		err = read_tail(r, number, generation, &why);
+	if (!err) {
+		err = read_tail(r, NULL, number, generation, &why);
+		err = read_tail_healed(r, number, generation, err, &why);
+	}
 	if (err) {
 		container_close(r);
 		return diag_set(diag, err, "container %llu: %s",
@@ -275,6 +361,48 @@ static bool group_agrees(const struct directory *d, const struct dir_group *g,
 	return true;
 }
 
+static int read_one(struct container_reader *r,
+		    const struct container_parity *parity,
+		    const struct dir_group *g, u8 *bytes,
+		    struct container_group *out, struct akin_diag *diag)
+{
+	size_t total;
+	int err;
+
+	err = read_at(r, parity, bytes, g->len, g->off, &out->healed, diag);
+	if (err)
+		return err;
+	err = group_decode(bytes, g->len, r->dir.container, &out->header,
+			   &out->payload, &total);
+	if (!err && (total != g->len || !group_agrees(&r->dir, g,
+						      &out->header)))
+		err = -AKIN_E_bad_identity;
+	return err ? diag_set(diag, err, "%s", akin_strerror(err)) : 0;
+}
+
+/* The first error, in @why, stands unless parity helps. */
+static int read_one_healed(struct container_reader *r,
+			   const struct dir_group *g, u8 *bytes,
+			   struct container_group *out, int err,
+			   struct akin_diag *why)
+{
+	struct container_parity *parity;
+
+	parity = can_heal(err) ? parity_of(r, r->dir.container,
+					   r->dir.generation) : NULL;
+	if (!parity)
+		return err;
+	group_header_release(&out->header);
+	memset(&out->header, 0, sizeof(out->header));
+	if (!read_one(r, parity, g, bytes, out, NULL)) {
+		note_healed(r, out->healed);
+		diag_clear(why);
+		err = 0;
+	}
+	container_parity_close(parity);
+	return err;
+}
+
 int container_read_group(struct container_reader *r, u32 index,
 			 struct container_group *out, struct akin_diag *diag)
 {
@@ -287,8 +415,8 @@ int container_read_group_into(struct container_reader *r, u32 index,
 			      struct buf *room, struct container_group *out,
 			      struct akin_diag *diag)
 {
+	struct akin_diag why = { 0 };
 	const struct dir_group *g;
-	size_t total;
 	u8 *bytes;
 	int err;
 
@@ -309,24 +437,16 @@ int container_read_group_into(struct container_reader *r, u32 index,
 		container_group_release(out);
 		return diag_set(diag, -AKIN_E_nomem, "container group");
 	}
-	err = file_pread(r->file, bytes, g->len, g->off, diag);
-	if (!err) {
-		err = group_decode(bytes, g->len, r->dir.container,
-				   &out->header, &out->payload, &total);
-		if (!err && (total != g->len ||
-			     !group_agrees(&r->dir, g, &out->header)))
-			err = -AKIN_E_bad_identity;
-		if (err)
-			ignore_result(diag_set(diag, err, "%s",
-					       akin_strerror(err)));
-	}
+	err = read_one(r, NULL, g, bytes, out, &why);
+	err = read_one_healed(r, g, bytes, out, err, &why);
 	if (err) {
-		diag_prefix(diag, "container %llu: group %u at %llu",
-			    (unsigned long long)r->dir.container, g->number,
-			    (unsigned long long)g->off);
 		container_group_release(out);
+		return diag_set(diag, err, "container %llu: group %u at %llu: "
+				"%s", (unsigned long long)r->dir.container,
+				g->number, (unsigned long long)g->off,
+				why.text);
 	}
-	return err;
+	return 0;
 }
 
 void container_prefetch(struct container_reader *r, const u32 *groups, u32 nr)
@@ -348,16 +468,18 @@ void container_prefetch(struct container_reader *r, const u32 *groups, u32 nr)
 	file_prefetch(r->file, off, end - off);
 }
 
-int container_check_header(struct container_reader *r,
-			   struct container_header *out,
-			   struct akin_diag *diag)
+static int read_header(struct container_reader *r,
+		       const struct container_parity *parity,
+		       struct container_header *out, struct akin_diag *diag)
 {
 	u8 bytes[CONTAINER_HEADER_BYTES];
+	u32 healed;
 	int err;
 
-	err = file_pread(r->file, bytes, sizeof(bytes), 0, diag);
+	err = read_at(r, parity, bytes, sizeof(bytes), 0, &healed, diag);
 	if (err)
 		return err;
+	note_healed(r, healed);
 	err = container_header_decode(bytes, out);
 	if (!err && (memcmp(&out->pool, &r->pool, sizeof(r->pool)) ||
 		     out->number != r->dir.container ||
@@ -369,4 +491,37 @@ int container_check_header(struct container_reader *r,
 				(unsigned long long)r->dir.container,
 				akin_strerror(err));
 	return 0;
+}
+
+int container_check_header(struct container_reader *r,
+			   struct container_header *out,
+			   struct akin_diag *diag)
+{
+	struct container_parity *parity;
+	struct akin_diag why = { 0 };
+	int err;
+
+	err = read_header(r, NULL, out, &why);
+	parity = can_heal(err) ? parity_of(r, r->dir.container,
+					   r->dir.generation) : NULL;
+	if (parity && !read_header(r, parity, out, NULL))
+		err = 0;
+	container_parity_close(parity);
+	return err ? diag_pass(diag, err, &why) : 0;
+}
+
+int container_check_parity(struct container_reader *r,
+			   struct parity_report *out, struct akin_diag *diag)
+{
+	const struct container_id id = { r->dir.container, r->dir.generation };
+	struct container_parity *parity;
+	int err;
+
+	err = container_parity_open(r->file->disk, &r->pool, &id, &parity,
+				    diag);
+	if (err)
+		return err;
+	err = container_parity_check(parity, r->file, out, diag);
+	container_parity_close(parity);
+	return err;
 }

@@ -7,12 +7,16 @@
  * the directory's checksums hold, number and generation are those asked for,
  * and every group lies between header and directory.
  *
- * Thread safety: a reader is immutable after opening; container_read_group
- * may run from many threads.
+ * What a disk has lost is made again from the container's parity, where that is
+ * there and enough (container_parity.h); callers see it by a count only.
+ *
+ * Thread safety: a reader is immutable after opening, but for a count;
+ * container_read_group may run from many threads.
  */
 #ifndef CONTAINER_READER_H
 #define CONTAINER_READER_H
 
+#include "container/container_parity.h"
 #include "format/format_container.h"
 #include "os/disk.h"
 
@@ -47,11 +51,15 @@ long container_base_index(const struct directory *d, u64 container);
 /* Bytes of memory it holds. */
 size_t container_reader_bytes(const struct container_reader *r);
 
+/* Sectors made again so far, the same ones several times perhaps. */
+u32 container_reader_healed(const struct container_reader *r);
+
 /* A group as stored; the checksum was verified. */
 struct container_group {
 	struct group_header header;	/* owned */
 	const u8 *payload;		/* in @bytes */
 	struct buf bytes;
+	u32 healed;			/* sectors of it, made again */
 };
 void container_group_release(struct container_group *g);
 /*
@@ -74,5 +82,9 @@ void container_prefetch(struct container_reader *r, const u32 *groups, u32 nr);
 int container_check_header(struct container_reader *r,
 			   struct container_header *out,
 			   struct akin_diag *diag) __must_check;
+/* All of the file and of its parity; -AKIN_E_absent: it has none. */
+int container_check_parity(struct container_reader *r,
+			   struct parity_report *out, struct akin_diag *diag)
+	__must_check;
 
 #endif

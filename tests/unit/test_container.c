@@ -11,6 +11,7 @@
 #include "testlib.h"
 
 #include "base/mem.h"
+#include "container/container_parity.h"
 #include "container/container_reader.h"
 #include "container/container_writer.h"
 #include "simdisk.h"
@@ -553,6 +554,80 @@ static void test_truncated(void **state)
 	world_release(&x);
 }
 
+static void expect_all_readable(struct world *x, u32 nr)
+{
+	struct container_header head;
+	struct container_reader *r;
+	struct container_group g;
+	struct akin_diag d = { 0 };
+	u32 i;
+	u8 *raw;
+
+	assert_int_equal(container_open(x->disk, &pool, 5, 0, &r, &d), 0);
+	assert_int_equal(container_check_header(r, &head, &d), 0);
+	for (i = 0; i < nr; i++) {
+		assert_int_equal(container_read_group(r, i, &g, &d), 0);
+		raw = malloc(g.header.raw_len);
+		fill_group(i, &g.header, raw);
+		assert_memory_equal(g.payload, raw, g.header.stored_len);
+		free(raw);
+		container_group_release(&g);
+	}
+	assert_int_equal(d.code, 0);
+	assert_true(container_reader_healed(r) > 0);
+	container_close(r);
+}
+
+/* The same damage to one that has parity harms nobody: each flipped bit, and
+ * every length that parity makes up for. */
+static void test_healed(void **state)
+{
+	const struct container_id id = { 5, 0 };
+	char name[FORMAT_NAME_MAX];
+	struct container_sealed sealed;
+	struct container_reader *r;
+	struct group_header h;
+	struct akin_diag d = { 0 };
+	struct file *f;
+	struct world x;
+	u64 off, bytes, sectors;
+	u32 i;
+
+	world_init(&x);
+	open_writer(&x, CONTAINER_DATA);
+	for (i = 0; i < 3; i++) {
+		close_group(&x, i, &h);
+		assert_int_equal(put_group(&x, &h), 0);
+	}
+	container_writer_finish(x.w);
+	assert_int_equal(container_writer_seal(x.w, &sealed, &d), 0);
+	assert_int_equal(container_parity_write(x.disk, &pool, &id, 10, &bytes,
+						&d), 0);
+	format_container_name(5, 0, name);
+	for (off = 0; off < sealed.file_bytes; off += 3) {
+		simdisk_flip_bit(x.sd, name, off, off % 8);
+		expect_all_readable(&x, 3);
+		simdisk_flip_bit(x.sd, name, off, off % 8);
+	}
+	assert_int_equal(disk_open(x.disk, name, DISK_WRITE, &f, NULL), 0);
+	sectors = (sealed.file_bytes + PARITY_SECTOR - 1) / PARITY_SECTOR;
+	assert_true(sectors > 2);
+	for (off = sealed.file_bytes; off-- > 0;) {
+		assert_int_equal(file_truncate(f, off, NULL), 0);
+		if (sectors - off / PARITY_SECTOR > 2)
+			break;
+		expect_all_readable(&x, 3);
+	}
+	assert_int_equal(file_close(f, NULL), 0);
+	/* What neither has is said as it would be without parity. */
+	assert_int_equal(disk_open(x.disk, name, DISK_WRITE | DISK_TRUNC, &f,
+				   NULL), 0);
+	assert_int_equal(file_close(f, NULL), 0);
+	assert_int_equal(container_open(x.disk, &pool, 5, 0, &r, &d),
+			 -AKIN_E_bad_length);
+	world_release(&x);
+}
+
 static struct {
 	u64 off[8], len[8];
 	u32 nr;
@@ -626,6 +701,7 @@ int main(void)
 		cmocka_unit_test(test_slow_disk_holds_compressors),
 		cmocka_unit_test(test_flipped_bits),
 		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_healed),
 		cmocka_unit_test(test_prefetch),
 	};
 
