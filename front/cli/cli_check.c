@@ -32,6 +32,9 @@ static void print_json(struct cli *c, const struct akin_check_result *r)
 	cli_json_uint(j, "chunks_verified", r->chunks_verified);
 	cli_json_uint(j, "bytes_verified", r->bytes_verified);
 	cli_json_uint(j, "bytes_not_read", r->bytes_not_read);
+	cli_json_uint(j, "parity_containers", r->parity_containers);
+	cli_json_uint(j, "sectors_healable", r->sectors_healable);
+	cli_json_uint(j, "parity_damaged", r->parity_damaged);
 	cli_json_uint(j, "findings", r->findings);
 	cli_json_uint(j, "chunks_damaged", r->chunks_damaged);
 	cli_json_uint(j, "files_damaged", r->files_damaged);
@@ -89,6 +92,9 @@ static void print_tested(const struct akin_check_result *r)
 		printf("read and compared: %s, chunks %llu\n",
 		       cli_size_text(r->bytes_verified, a),
 		       (unsigned long long)r->chunks_verified);
+	if (r->parity_containers)
+		printf("with parity: containers %llu\n",
+		       (unsigned long long)r->parity_containers);
 	if (r->bytes_not_read)
 		printf("not tested: %s of data; 'akin check --read-data' "
 		       "reads it\n", cli_size_text(r->bytes_not_read, a));
@@ -104,6 +110,9 @@ static void print_text(struct cli *c, const struct akin_check_result *r)
 		printf("files that belong to nobody and only take space: "
 		       "%llu\n",
 		       (unsigned long long)r->orphan_files);
+	if (r->sectors_healable)
+		printf("damaged, and made up for by parity: sectors %llu\n",
+		       (unsigned long long)r->sectors_healable);
 	if (r->findings)
 		printf("DAMAGE: findings %llu; affected are chunks %llu, files "
 		       "%llu, snapshots %llu\n",

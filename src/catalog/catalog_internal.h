@@ -208,6 +208,13 @@ static_assert((CATALOG_TXN_ROWS + 32) * (VFS_PAGE_BYTES + 8) + 4096 <
 	  "container.generation = scrub.generation " \
 	  "WHERE sec >= ?1 AND sec < ?2 AND condemned_txn = 0 " \
 	  "ORDER BY sec, scrub.container LIMIT ?3") \
+	X(SCRUB_BAD, "SELECT number, container.generation, kind, session, " \
+	  "file_bytes, dir_off, dir_len, nr_entries, raw_bytes, " \
+	  "condemned_txn, saved_bytes FROM scrub CROSS JOIN container " \
+	  "ON number = scrub.container AND " \
+	  "container.generation = scrub.generation " \
+	  "WHERE number > ?1 AND condemned_txn = 0 AND ?2 = 0 AND " \
+	  "nr_bad > 0 ORDER BY number LIMIT ?3") \
 	X(SCRUB_TOTALS, "SELECT COUNT(*) FILTER (WHERE sec IS NULL), " \
 	  "IFNULL(SUM(file_bytes) FILTER (WHERE sec IS NULL), 0), " \
 	  "COUNT(*) FILTER (WHERE nr_bad > 0), IFNULL(MIN(sec), 0) " \

@@ -115,6 +115,15 @@ int catalog_scrub_due(struct catalog *c, struct catalog_scrub_cursor *cur,
 	return err;
 }
 
+int catalog_read_badly(struct catalog *c, u64 after,
+		       struct catalog_container *out, u32 cap, u32 *nr_ret,
+		       struct akin_diag *diag)
+{
+	*nr_ret = 0;
+	return read_due(c, STMT_SCRUB_BAD, (s64)after, 0, out, cap, nr_ret,
+			diag);
+}
+
 int catalog_scrub_totals(struct catalog *c, struct catalog_scrub_totals *out,
 			 struct akin_diag *diag)
 {

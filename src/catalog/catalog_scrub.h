@@ -16,7 +16,8 @@
 struct catalog_scrub {
 	u64 container;
 	u32 generation;
-	u32 nr_bad;		/* chunks that could not be had */
+	u32 nr_bad;		/* chunks that could not be had, and sectors
+				 * that were damaged */
 	s64 sec;		/* since 1970; when it was read */
 };
 
@@ -43,9 +44,14 @@ int catalog_scrub_due(struct catalog *c, struct catalog_scrub_cursor *cur,
 		      struct catalog_container *out, u32 cap, u32 *nr_ret,
 		      struct akin_diag *diag) __must_check;
 
+/* The next containers behind @after of which something was bad. */
+int catalog_read_badly(struct catalog *c, u64 after,
+		       struct catalog_container *out, u32 cap, u32 *nr_ret,
+		       struct akin_diag *diag) __must_check;
+
 struct catalog_scrub_totals {
 	u64 nr_never, bytes_never;	/* containers, and their files */
-	u64 nr_bad;			/* containers with bad chunks */
+	u64 nr_bad;			/* containers with anything bad */
 	s64 oldest_sec;			/* of those that were read; 0: none */
 };
 int catalog_scrub_totals(struct catalog *c, struct catalog_scrub_totals *out,

@@ -57,6 +57,9 @@ static void export_result(const struct verify_result *r,
 	out->chunks_verified = r->chunks_verified;
 	out->bytes_verified = r->bytes_verified;
 	out->bytes_not_read = r->bytes_not_read;
+	out->parity_containers = r->parity_containers;
+	out->sectors_healable = r->sectors_healable;
+	out->parity_damaged = r->parity_damaged;
 	out->findings = r->findings;
 	out->chunks_damaged = r->chunks_damaged;
 	out->files_damaged = r->files_damaged;

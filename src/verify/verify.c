@@ -277,6 +277,7 @@ static int run_round(struct verify *v, struct akin_diag *diag)
 	if (err || (!v->first_code && !depot_damage_any(&v->depot->damage)))
 		return err;
 	v->result->containers = 0;
+	v->result->parity_containers = 0;
 	return run_passes(v, diag);
 }
 
@@ -319,6 +320,10 @@ static int conclude(struct verify *v, struct akin_diag *diag)
 		 (unsigned long long)r->chunks_damaged,
 		 (unsigned long long)r->files_damaged,
 		 (unsigned long long)r->snapshots_damaged);
+	if (!r->chunks_damaged && !r->files_damaged &&
+	    (r->sectors_healable || r->parity_damaged))
+		diag_hint(diag, "All of it can still be read; 'akin repair' "
+			  "writes it back as it was.");
 	if (r->chunks_damaged || r->files_damaged)
 		diag_hint(diag, "If the data still exists, back it up again "
 			  "with 'akin backup --force': what is damaged is "
@@ -355,6 +360,7 @@ int verify_pool(const struct verify_options *opt, struct verify_result *out,
 		err = conclude(v, diag);
 	}
 	content_checker_free(v->checker);
+	numset_release(&v->parity_told);
 	mem_free(v);
 	return err;
 }

@@ -14,6 +14,9 @@
  * part of a tree that was found whole is not walked again for the next
  * snapshot that shares it.
  *
+ * Containers of which all groups are read are compared, sector by sector, with
+ * their parity, too, if they have any.
+ *
  * A chunk counts as damaged if reading it as restores do fails: all chunks of
  * a group of which one is wrong.
  *
@@ -81,6 +84,9 @@ struct verify_result {
 	u64 containers_read, groups_read, chunks_verified;
 	u64 bytes_verified;	/* of groups, as stored */
 	u64 bytes_not_read;	/* the same, not tested */
+	u64 parity_containers;	/* of @containers, those that have any */
+	u64 sectors_healable;	/* damaged, and parity makes up for it */
+	u64 parity_damaged;	/* containers of which it is */
 	u64 findings;		/* remarks not counted */
 	u64 chunks_damaged;	/* found now or marked before, needed or not */
 	u64 files_damaged;	/* by snapshot and path */

@@ -300,7 +300,7 @@ static int judge_task(struct pass *p, struct task *t, struct akin_diag *diag)
 	struct verify_result *r = p->v->result;
 	bool data = d->kind == CONTAINER_DATA, any = false, all = true;
 	const struct outcome *o;
-	u32 i, nr_bad = 0;
+	u32 i, nr_bad = 0, bad_sectors = 0;
 	int err = 0;
 
 	for (i = 0; !err && i < d->nr_groups; i++) {
@@ -324,9 +324,11 @@ static int judge_task(struct pass *p, struct task *t, struct akin_diag *diag)
 		r->chunks_verified += o->err ? 0 : d->groups[i].nr;
 	}
 	r->containers_read += data && any;
-	if (!err && all)
+	if (!err)
+		err = verify_parity(p->v, t->reader, all, &bad_sectors, diag);
+	if (!err && (all || bad_sectors))
 		err = verify_note_scrub(p->v, d->container, d->generation,
-					nr_bad, diag);
+					nr_bad + bad_sectors, diag);
 	if (!err)
 		err = spread(p, t, diag);
 	compare_bases(p, t);
@@ -665,6 +667,8 @@ int verify_containers(struct verify *v, struct akin_diag *diag)
 		err = gather(&p, err, &why);
 	/* Marks that this check had no reason to test count too; the set may
 	 * hold fewer than were found. */
+	if (!err)
+		verify_parity_end(v);
 	v->result->chunks_damaged = v->nr_lost +
 		max_u64(v->nr_bad, v->depot->damage.nr_chunks);
 	pass_release(&p);

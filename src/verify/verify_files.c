@@ -51,6 +51,8 @@ static bool same_super(const struct super *a, const struct super *b)
 
 	x.role = y.role = SUPER_DATA;
 	x.sequence = y.sequence = 1;
+	/* A setting, written to one after the other. */
+	x.parity = y.parity = 0;
 	return !super_encode(&x, p) && !super_encode(&y, q) &&
 	       memcmp(p, q, sizeof(p)) == 0;
 }
@@ -260,15 +262,19 @@ static int one_container_file(void *ctx, const char *name, bool is_dir)
 {
 	struct orphan_pass *p = ctx;
 	struct akin_diag why = { 0 };
+	bool named, tmp;
 	const char *tail;
-	bool named;
 	char *end;
+	u32 generation;
 	u64 number, gen;
 	int err;
 
 	err = verify_tick(p->v, p->diag);
 	if (err || is_dir)
 		return err;
+	/* Counted with their containers. */
+	if (format_parse_parity(name, &number, &generation, &tmp) && !tmp)
+		return 0;
 	if (!parse_number(name, &number, &tail) || *tail != '.')
 		return count_orphan(p);
 	gen = strtoull(tail + 1, &end, 16);

@@ -5,6 +5,7 @@
 #ifndef VERIFY_INTERNAL_H
 #define VERIFY_INTERNAL_H
 
+#include "base/numset.h"
 #include "catalog/catalog_scrub.h"
 #include "verify/verify.h"
 #include "verify/verify_content.h"
@@ -43,6 +44,7 @@ struct verify {
 	struct catalog_scrub scrubs[VERIFY_MARKS];
 	u32 nr_scrubs;
 	bool unnoted;			/* some were lost */
+	struct numset parity_told;	/* containers of which that was said */
 };
 
 /* Where in a snapshot; NULL fields: nowhere. */
@@ -89,6 +91,12 @@ int verify_containers(struct verify *v, struct akin_diag *diag) __must_check;
 int verify_these(struct verify *v, const struct catalog_container *rows,
 		 u32 nr, struct akin_diag *diag) __must_check;
 int verify_scrub(struct verify *v, struct akin_diag *diag) __must_check;
+/* Count the container's parity; with @read, or if something had to be made
+ * again already, read both files. *nr_bad_ret: damaged sectors of it. */
+int verify_parity(struct verify *v, struct container_reader *r, bool read,
+		  u32 *nr_bad_ret, struct akin_diag *diag) __must_check;
+/* All containers have been counted. */
+void verify_parity_end(struct verify *v);
 int verify_records(struct verify *v, struct akin_diag *diag) __must_check;
 int verify_runs(struct verify *v, struct akin_diag *diag) __must_check;
 int verify_orphans(struct verify *v, struct akin_diag *diag) __must_check;
