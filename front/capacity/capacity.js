@@ -8,6 +8,7 @@ const KEEP_HINT = 'daily backups kept, 30d; or daily, weekly, monthly, yearly: 7
 const POOL_FIELDS = [
 	['compression', 'Compression', '1', 'a factor: 2 halves'],
 	['change', 'Change a day', '1%', 'share of the data that is replaced'],
+	['change-compression', 'Compression of changes', '', 'more, where they resemble the rest'],
 	['keep', 'Keep', '30d', KEEP_HINT],
 	['growth', 'Growth a year', '0%', ''],
 	['disk', 'Disk', '', 'of the pool, such as 100TB'],
@@ -49,7 +50,7 @@ const KINDS = [
 	estimate: '{"type":"estimate","version":1,"logical_bytes":10000000000000,\n' +
 		' "unique_bytes":8000000000000,"stored_bytes":4000000000000,\n "change_per_day":0.02}',
 	fields: POOL_FIELDS.map(f => f[0] === 'disk' ? [...f, '7TB'] :
-		f[0] === 'compression' || f[0] === 'change' || f[0] === 'growth' || f[0] === 'chunk-size' ?
+		['compression', 'change', 'change-compression', 'growth', 'chunk-size'].includes(f[0]) ?
 			[f[0], f[1], '', 'as estimated'] : f) },
 ];
 
@@ -443,6 +444,39 @@ function restore() {
 	update();
 }
 
+// A file of 'akin estimate --json': its last estimate becomes a plan. Other lines
+// can be many, and have no place in an address.
+function lastEstimate(text) {
+	const lines = text.split('\n').filter(line => {
+		try {
+			return JSON.parse(line).type === 'estimate';
+		} catch {
+			return false;
+		}
+	});
+	return lines.length ? lines[lines.length - 1] : text;
+}
+
+function takeEstimate(text) {
+	const plan = KINDS.find(k => k.kind === 'plan');
+	const disk = state.kind === 'plan' ? $('field-disk').value.trim() :
+		plan.fields.find(f => f[0] === 'disk')[4];
+	location.hash = toHash(disk ? ['plan', `--disk=${disk}`] : ['plan'], lastEstimate(text));
+}
+
+function acceptDrops() {
+	addEventListener('dragover', e => {
+		if ([...e.dataTransfer.types].includes('Files'))
+			e.preventDefault();
+	});
+	addEventListener('drop', e => {
+		if (!e.dataTransfer.files.length)
+			return;
+		e.preventDefault();
+		e.dataTransfer.files[0].text().then(takeEstimate);
+	});
+}
+
 function copy(id) {
 	const input = $(id);
 	const done = ok => {
@@ -466,6 +500,7 @@ function start(exports) {
 	$('copy-command').addEventListener('click', () => copy('command'));
 	$('copy-link').addEventListener('click', () => copy('link'));
 	addEventListener('hashchange', restore);
+	acceptDrops();
 	addEventListener('resize', () => {
 		if (state.shown && !$('good').hidden)
 			draw(state.shown);

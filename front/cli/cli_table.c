@@ -457,6 +457,11 @@ const struct cli_option cli_options[] = {
 	{ "change", 0, CLI_STRING, "N%", B(CAPACITY), CAPACITY(CHANGE),
 	  "akin, plan: N% of the data is replaced each day (default 1%)",
 	  .line_only = true },
+	{ "change-compression", 0, CLI_STRING, "F", B(CAPACITY),
+	  CAPACITY(CHANGE_COMPRESSION), "akin, plan: compression of what is "
+	  "replaced, which is more where it resembles what was there (default: "
+	  "as --compression)",
+	  .line_only = true },
 	{ "growth", 0, CLI_STRING, "N%", B(CAPACITY), CAPACITY(GROWTH),
 	  "akin, plan: the data grows by N% a year (default 0%)",
 	  .line_only = true },

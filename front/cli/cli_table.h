@@ -25,7 +25,7 @@ enum cli_command {
 };
 
 /* Parameters of calculations; as many as tools/capacity has. */
-#define CLI_NR_CAPACITY 20
+#define CLI_NR_CAPACITY 21
 
 /* What the command line, environment and configuration came to. */
 struct cli_args {

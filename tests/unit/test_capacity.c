@@ -457,6 +457,11 @@ static void test_pool_by_hand(void **state)
 	p.compression = 4;
 	cap_pool_at(&p, 0, &n);
 	assert_true(n.stored == 8192e9 / 8);
+	/* The newest 4 times smaller, what only the others have 16 times. */
+	p.change_compression = 16;
+	cap_pool_at(&p, 7, &n);
+	assert_true(n.older == 4096e9 * (0.5 + 1 - 1.0 / 64));
+	assert_true(n.stored == 4096e9 / 4 + n.older / 16);
 
 	p = sample_pool();
 	p.growth = 1;
@@ -555,6 +560,7 @@ static void test_akin(void **state)
 	assert_refused("akin --data=10TB --change=101%", "up to 100%");
 	assert_refused("akin --data=10TB --change=0.01", "such as 1%");
 	assert_refused("akin --data=10TB --dedup=0", "0.01");
+	assert_refused("akin --data=10TB --change-compression=0", "0.01");
 	assert_refused("akin --data=10TB --keep=x", "7d4w12m3y");
 	assert_refused("akin --data=10TB --years=101", "from 1 to 100");
 	assert_refused("akin --data=10TB --from=2026-02-29", "no date");
@@ -570,6 +576,13 @@ static void test_akin(void **state)
 	"\"logical_bytes\":10000000000000,\"unique_bytes\":8000000000000," \
 	"\"stored_bytes\":4000000000000,\"change_per_day\":0.02," \
 	"\"chunk_bytes\":8192,\"growth_per_year\":1e-1,\"x\":[{\"y\":[]},{}]}\n"
+
+/* What a series of states comes to. */
+#define SERIES "{\"type\":\"estimate\",\"version\":1," \
+	"\"logical_bytes\":10000000000000,\"unique_bytes\":8000000000000," \
+	"\"stored_bytes\":4000000000000,\"chunk_bytes\":8192,\"states\":5," \
+	"\"days_between\":1,\"change_per_day\":0.02," \
+	"\"growth_per_year\":0.01,\"change_compression\":20}\n"
 
 static void plan(const char *options, const char *estimate)
 {
@@ -599,6 +612,13 @@ static void test_plan(void **state)
 	assert_says("\"fits\":false");
 	plan("--disk=1TB", ESTIMATE);
 	assert_says("by the first backup");
+	/* With references what changes takes a fraction; an option counts
+	 * more than the estimate. */
+	plan("--disk=6TB --explain", SERIES);
+	assert_true(strstr(ran.text, "fits: ") != NULL);
+	assert_says("(compression of what changes)");
+	plan("--disk=6TB --change-compression=2", SERIES);
+	assert_true(strncmp(ran.text, "does not fit", 12) == 0);
 	plan("--disk=20TB --ram=16M", ESTIMATE);
 	assert_says("32.0 MiB");
 	plan("--disk=20TB --meta-disk=10GB", ESTIMATE);
@@ -646,6 +666,8 @@ static void test_plan_hostile(void **state)
 		"\"unique_bytes\":1,\"stored_bytes\":1}",
 		"{\"type\":\"estimate\",\"logical_bytes\":1,\"unique_bytes\":1,"
 		"\"stored_bytes\":1,\"change_per_day\":1.5}",
+		"{\"type\":\"estimate\",\"logical_bytes\":1,\"unique_bytes\":1,"
+		"\"stored_bytes\":1,\"change_compression\":0}",
 		"{\"a\":[1,2}", "{\"a\":tru}", "{\"a\":01x}", "{\"a\":\"\n\"}",
 		"{\"a\":1.}", "{\"a\":{\"b\"}}", "{\"a\":[,]}", "{\"a\":[1,]}",
 	};

@@ -12,6 +12,7 @@
 struct estimate {
 	bool is_estimate;
 	double version, logical, unique, stored, chunk, change, growth;
+	double change_compression;
 };
 
 static void take_member(struct estimate *e, const struct cap_json_member *m,
@@ -22,6 +23,7 @@ static void take_member(struct estimate *e, const struct cap_json_member *m,
 		{ "unique_bytes", &e->unique }, { "stored_bytes", &e->stored },
 		{ "chunk_bytes", &e->chunk }, { "change_per_day", &e->change },
 		{ "growth_per_year", &e->growth },
+		{ "change_compression", &e->change_compression },
 	};
 	unsigned i;
 
@@ -39,7 +41,7 @@ static void take_member(struct estimate *e, const struct cap_json_member *m,
 
 static const struct estimate nothing_known = {
 	.logical = -1, .unique = -1, .stored = -1, .chunk = -1, .change = -1,
-	.growth = -1, .version = -1,
+	.growth = -1, .version = -1, .change_compression = -1,
 };
 
 /* The last object of type "estimate". */
@@ -104,6 +106,10 @@ static int check_estimate(const struct estimate *e, struct akin_diag *diag)
 		return cap_usage(diag, "estimate: "
 				"change_per_day is a share up to 1, "
 				"growth_per_year up to 10");
+	if (e->change_compression != -1 && (e->change_compression < 0.01 ||
+					    e->change_compression > 1e6))
+		return cap_usage(diag, "estimate: change_compression is a "
+				"factor from 0.01 to 1000000");
 	if (e->chunk >= 0 && (e->chunk < CAP_POOL_CHUNK_MIN ||
 			      e->chunk > CAP_POOL_CHUNK_MAX))
 		return cap_usage(diag, "estimate: chunk_bytes "
@@ -118,6 +124,8 @@ static void pool_of(const struct estimate *e, struct cap_pool *p)
 	p->compression = e->unique / e->stored;
 	if (e->change >= 0)
 		p->change = e->change;
+	if (e->change_compression > 0)
+		p->change_compression = e->change_compression;
 	if (e->growth >= 0)
 		p->growth = e->growth;
 	if (e->chunk >= 0)

@@ -43,6 +43,12 @@ static double power(double x, unsigned n)
 	return v;
 }
 
+double cap_pool_change_compression(const struct cap_pool *p)
+{
+	return p->change_compression > 0 ? p->change_compression :
+					   p->compression;
+}
+
 double cap_pool_changed(double share, unsigned n)
 {
 	return 1 - power(1 - share, n);
@@ -118,7 +124,10 @@ static void derive(const struct cap_pool *p, double entries,
 
 	n->unique = limited(n->unique, &n->too_much);
 	n->logical = limited(n->logical, &n->too_much);
-	n->stored = limited(n->unique / p->compression, &n->too_much);
+	n->older = limited(n->older, &n->too_much);
+	n->stored = limited((n->unique - n->older) / p->compression +
+			    n->older / cap_pool_change_compression(p),
+			    &n->too_much);
 	n->chunks = n->unique / p->chunk;
 	containers = n->stored / CONTAINER_BYTES + 1;
 	n->directories = n->chunks * DIRECTORY_BYTES +
@@ -153,11 +162,12 @@ void cap_pool_at(const struct cap_pool *p, unsigned day,
 				leaves = cap_pool_changed(x, gap);
 				last_gap = gap;
 			}
-			out->unique += data / p->dedup * changed;
+			out->older += data / p->dedup * changed;
 			entries += data / p->chunk * leaves;
 		}
 		out->logical += data;
 	}
+	out->unique += out->older;
 	derive(p, entries, out);
 }
 

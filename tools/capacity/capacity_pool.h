@@ -27,6 +27,9 @@ struct cap_pool {
 	double dedup;		/* data : unique bytes, within one backup */
 	double compression;	/* unique : stored bytes */
 	double change;		/* share of the data, each day */
+	/* As compression, of what older versions hold by themselves: less is
+	 * stored of what resembles the rest. 0: as compression. */
+	double change_compression;
 	double growth;		/* share of the data, each year */
 	struct cap_keep keep;
 	unsigned chunk;		/* bytes, on average */
@@ -39,6 +42,7 @@ struct cap_pool_need {
 	double data;		/* one backup of that day */
 	double logical;		/* all kept backups */
 	double unique;		/* held, after deduplication */
+	double older;		/* of that, by older versions alone */
 	double stored;		/* and after compression */
 	double chunks;
 	double directories, recipes;
@@ -72,6 +76,8 @@ unsigned cap_pool_ram_shift(double chunks, double ram);
 /* The @shift that leaves four chunks of each container known: enough to find
  * the others beside them. */
 unsigned cap_pool_hook_shift(unsigned chunk);
+
+double cap_pool_change_compression(const struct cap_pool *p);
 
 /* 1 - (1 - share)^n: how much differs after n rounds. */
 double cap_pool_changed(double share, unsigned n);

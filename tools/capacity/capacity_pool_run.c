@@ -55,6 +55,9 @@ int cap_pool_params(const struct cap_request *r, struct cap_pool *p,
 	if (!err)
 		err = get_share(r, CAP_CHANGE, 100, &p->change, diag);
 	if (!err)
+		err = get_factor(r, CAP_CHANGE_COMPRESSION,
+				 &p->change_compression, diag);
+	if (!err)
 		err = get_share(r, CAP_GROWTH, 1000, &p->growth, diag);
 	if (!err)
 		err = get_chunk(r, &p->chunk, diag);
@@ -144,6 +147,22 @@ static void explain_versions(struct cap_doc *d, const struct cap_pool *p)
 	}
 }
 
+static void explain_stored(struct cap_doc *d, const struct cap_pool *p,
+			   const struct cap_pool_need *n)
+{
+	if (p->change_compression > 0)
+		cap_step(d, "4. stored: the newest version's %I / %R "
+			 "(compression) + the others' %I / %R (compression of "
+			 "what changes) = %B",
+			 cap_from_double(n->unique - n->older), p->compression,
+			 2, cap_from_double(n->older), p->change_compression, 2,
+			 cap_from_double(n->stored));
+	else
+		cap_step(d, "4. stored: %I / %R (compression) = %B",
+			 cap_from_double(n->unique), p->compression, 2,
+			 cap_from_double(n->stored));
+}
+
 void cap_pool_explain(struct cap_doc *d, const struct cap_pool *p,
 		      unsigned day)
 {
@@ -162,9 +181,7 @@ void cap_pool_explain(struct cap_doc *d, const struct cap_pool *p,
 		 "backup) = %B, %N chunks of %I", p->dedup, 2,
 		 cap_from_double(n.unique), cap_from_double(n.chunks),
 		 cap_n(p->chunk));
-	cap_step(d, "4. stored: %I / %R (compression) = %B",
-		 cap_from_double(n.unique), p->compression, 2,
-		 cap_from_double(n.stored));
+	explain_stored(d, p, &n);
 	cap_step(d, "5. directories: %N chunks x 35 B = %I; recipes: 36 B for "
 		 "each chunk of a backup, and of older versions for the leaves "
 		 "(48 entries) with a change in them = %I",

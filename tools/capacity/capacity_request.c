@@ -38,6 +38,7 @@ static const struct {
 	[CAP_DEDUP] = { "dedup", POOLS },
 	[CAP_COMPRESSION] = { "compression", POOLS },
 	[CAP_CHANGE] = { "change", POOLS },
+	[CAP_CHANGE_COMPRESSION] = { "change-compression", POOLS },
 	[CAP_GROWTH] = { "growth", POOLS },
 	[CAP_KEEP] = { "keep", POOLS },
 	[CAP_CHUNK_SIZE] = { "chunk-size", POOLS },
