@@ -574,27 +574,41 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 
 [CLI_ESTIMATE] = {
 	"estimate", "find out how well data would reduce",
-	{ "estimate [--memory SIZE] PATH...",
-	  "estimate [--memory SIZE] --traces FILE..." },
-	"No pool is needed, and nothing is written. Each PATH is a directory, a\n"
-	"file, a device, or '-' for standard input. What is read is cut into fixed\n"
-	"blocks and by content, each in several sizes; for each the distinct\n"
-	"blocks are counted, and a sample of them is compressed with each codec:\n"
-	"fixed blocks one by one, as file systems do, chunks cut by content in\n"
-	"groups, as a pool does. References to similar chunks, which a pool\n"
-	"may use as well, are not part of it.\n"
+	{ "estimate [OPTION]... PATH...", "estimate --series [OPTION]... STATE...",
+	  "estimate [OPTION]... POOL", "estimate --traces FILE..." },
+	"Each PATH is a directory, a file, a device, or '-' for standard input. What\n"
+	"is read is cut into fixed blocks and by content, each in several sizes; for\n"
+	"each the distinct blocks are counted, and a sample of them is compressed\n"
+	"with each codec: fixed blocks one by one, as file systems do, chunks cut by\n"
+	"content in groups, as a pool does. What references to similar data save is\n"
+	"tried out, in a pool that is removed afterwards (--identity-only: not).\n"
 	"\n"
 	"While fingerprints fit into memory, counts are exact. Then only one block\n"
-	"in 2, 4, 8... is remembered, and (99%) says how far the truth may be\n"
-	"away, in 99 of 100 cases. ZFS RAM is what its table of distinct blocks\n"
-	"takes at 320 bytes each, INDEX what akin's takes on the metadata disk.\n"
+	"in 2, 4, 8... is remembered, and (95%) says how far the truth may be away.\n"
+	"With --sample only some of the data is read, in pieces: how often what was\n"
+	"met in one piece lies in others is then known as a range only, which is\n"
+	"wide where the sample is small. ZFS RAM is what its table of distinct\n"
+	"blocks takes at 320 bytes each, INDEX what akin's takes on the metadata\n"
+	"disk. Files and directories are judged in the order of reading: the first\n"
+	"of two that are the same takes all.\n"
+	"\n"
+	"With --series each PATH is a state of the same data, oldest first. Files are\n"
+	"the same if they have the same path below it. How much is new in each says\n"
+	"how it changes and grows. A POOL is a series of its snapshots.\n"
 	"\n"
 	"With --json, the last object is an estimate that 'akin capacity plan'\n"
-	"reads: chunks of 8 KiB, compressed with zstd.\n",
+	"reads: chunks of 8 KiB, zstd, references; of a series, the last state and\n"
+	"its rates of change.\n",
 	{ { "akin estimate /home /srv", "Directories, as one backup." },
+	  { "akin estimate --sample 5% /archive",
+	    "A first answer about a lot of data." },
 	  { "akin estimate --memory 1G /dev/vg0/images",
 	    "A device, with more memory for exact counts." },
 	  { "pg_dumpall | akin estimate -", "What a command prints." },
+	  { "akin estimate --series --every 1d mon.tar tue.tar wed.tar",
+	    "How much changes from day to day?" },
+	  { "akin estimate --report r.html /mnt/backup",
+	    "What a pool holds, as a page with charts." },
 	  { "akin estimate --json /srv > estimate.json",
 	    "For 'akin capacity plan estimate.json': does it fit, and for how "
 	    "long?" } },

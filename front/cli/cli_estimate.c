@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * akin estimate.
- *
- * The last object of --json is what 'akin capacity plan' reads; see
- * docs/design/capacity.md.
+ * akin estimate: what is read, and in which mode; the reports are in
+ * cli_estimate_text.c, cli_estimate_json.c and cli_estimate_html.c.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "cli.h"
+#include "cli_estimate.h"
 #include "cli_signal.h"
-#include "estimate.h"
 
-struct run {
-	struct cli *c;
-	struct estimate_walk walk;
-	uint64_t begun_ns;
-};
+/* What may be taken in TMPDIR to try references. */
+#define SCRATCH_BYTES (4ull << 30)
+#define NS_PER_DAY (86400.0 * 1e9)
 
 static uint64_t now_ns(void)
 {
@@ -28,7 +24,7 @@ static uint64_t now_ns(void)
 
 static void on_warning(void *ctx, const char *path, int code, const char *text)
 {
-	struct run *r = ctx;
+	struct cli_estimate *r = ctx;
 
 	cli_warn(r->c, path, code, text, code == -AKIN_E_source_vanished);
 }
@@ -36,171 +32,218 @@ static void on_warning(void *ctx, const char *path, int code, const char *text)
 static int on_progress(void *ctx, uint64_t files, uint64_t bytes,
 		       const char *path)
 {
-	struct run *r = ctx;
+	struct cli_estimate *r = ctx;
 	struct akin_progress p = { .files = files, .bytes = bytes,
+				   .bytes_total = r->total,
 				   .warnings = r->walk.warnings,
 				   .elapsed_ns = now_ns() - r->begun_ns,
 				   .current = path };
 
-	cli_term_progress(&p);
+	if (r->e)
+		cli_term_progress(&p);
 	return cli_signal_received() ? -AKIN_E_interrupted : 0;
 }
 
-static void json_double(struct cli_json *j, const char *key, double v)
+/* Options ------------------------------------------------------------------ */
+
+static int parse_share(struct cli *c, double *out)
 {
-	cli_str_addf(&j->out, ",\"%s\":%.4f", key, v);
+	const char *s = c->args.sample;
+	char *end;
+
+	if (!s)
+		return 0;
+	*out = strtod(s, &end) / 100;
+	if (end == s || strcmp(end, "%") != 0 || !(*out > 0 && *out <= 1))
+		return cli_fail(&c->diag, -AKIN_E_usage, "--sample: '%s' is "
+				"not a share such as 5%% or 0.5%%, up to 100%%",
+				s);
+	/* All of it is no sample. */
+	if (*out == 1)
+		*out = 0;
+	return 0;
 }
 
-static void method_json(struct cli *c, const struct estimate_method *m,
-			const struct estimate_result *r)
+static int parse_every(struct cli *c, double *days)
 {
-	struct cli_json *j = &c->json;
-	char key[32];
-	int i;
+	struct cli_budget b = { 0 };
 
-	cli_json_begin(j, "method");
-	cli_json_text(j, "cut", m->name);
-	cli_json_uint(j, "block_bytes", m->block);
-	cli_json_uint(j, "logical_bytes", r->bytes);
-	cli_json_uint(j, "blocks", r->blocks);
-	cli_json_uint(j, "distinct", r->distinct.value);
-	cli_json_uint(j, "distinct_error", r->distinct.error);
-	cli_json_uint(j, "unique_bytes", r->unique.value);
-	cli_json_uint(j, "unique_error", r->unique.error);
-	cli_json_uint(j, "sampled_one_in", (uint64_t)1 << r->level);
-	cli_json_uint(j, "compressed_sample_bytes", r->sample_bytes);
-	for (i = 0; i < ESTIMATE_NR_CODECS; i++) {
-		snprintf(key, sizeof(key), "factor_%s", estimate_codecs[i]);
-		json_double(j, key, r->factor[i]);
-		snprintf(key, sizeof(key), "stored_bytes_%s",
-			 estimate_codecs[i]);
-		cli_json_uint(j, key, estimate_stored(r, i));
+	if (!c->args.every)
+		return 0;
+	if (cli_parse_budget(c->args.every, &b) || !b.ns)
+		return cli_fail(&c->diag, -AKIN_E_usage, "--every: '%s' is not "
+				"a time such as 1d or 12h", c->args.every);
+	*days = (double)b.ns / NS_PER_DAY;
+	return 0;
+}
+
+static int parse_seed(struct cli *c, uint64_t *out)
+{
+	char *end;
+
+	if (!c->args.load_seed)
+		return 0;
+	*out = strtoull(c->args.load_seed, &end, 0);
+	if (!*c->args.load_seed || *end)
+		return cli_fail(&c->diag, -AKIN_E_usage, "--seed: '%s' is not "
+				"a number", c->args.load_seed);
+	return 0;
+}
+
+static int check_paths(struct cli *c, bool *pool_ret)
+{
+	const struct cli_list *paths = &c->args.operands;
+	uint32_t i, nr_streams = 0;
+
+	for (i = 0; i < paths->nr; i++) {
+		nr_streams += strcmp(paths->v[i], "-") == 0;
+		if (strcmp(paths->v[i], "-") && estimate_is_pool(paths->v[i]))
+			*pool_ret = true;
 	}
-	cli_json_uint(j, "zfs_table_bytes", estimate_zfs_bytes(r));
-	cli_json_uint(j, "akin_index_bytes", estimate_index_bytes(r));
-	cli_json_end(j, stdout);
+	if (nr_streams > 1)
+		return cli_fail(&c->diag, -AKIN_E_usage, "'-' twice: there is "
+				"one standard input");
+	if (*pool_ret && paths->nr > 1)
+		return cli_fail(&c->diag, -AKIN_E_usage, "a pool is estimated "
+				"by itself: its snapshots are what is read");
+	if (c->args.series && !*pool_ret && paths->nr < 2)
+		return cli_fail(&c->diag, -AKIN_E_usage, "--series: one PATH "
+				"for each state, two at least");
+	return 0;
 }
 
-static void estimate_json(struct cli *c, const struct estimate_result *r)
+/* Memory, and what is done without for want of it. */
+static int check_memory(struct cli *c, bool pool, struct estimate_options *opt)
 {
-	uint64_t stored = estimate_stored(r, ESTIMATE_ZSTD), chunk = 0;
-	struct cli_json *j = &c->json;
-
-	if (r->distinct.value)
-		chunk = r->unique.value / r->distinct.value;
-	cli_json_begin(j, "estimate");
-	cli_json_uint(j, "version", 1);
-	cli_json_uint(j, "logical_bytes", r->bytes);
-	cli_json_uint(j, "unique_bytes", r->unique.value);
-	cli_json_uint(j, "stored_bytes", stored);
-	/* A plan takes no others; without it, it goes by the default. */
-	if (chunk >= 1024 && chunk <= 1048576)
-		cli_json_uint(j, "chunk_bytes", chunk);
-	cli_json_end(j, stdout);
+	opt->memory = c->args.memory ? c->args.memory : AKIN_MEMORY_DEFAULT;
+	if (opt->memory < ESTIMATE_MEMORY_MIN + (pool ? ESTIMATE_MEMORY_POOL :
+							 0))
+		return cli_fail(&c->diag, -AKIN_E_usage, "--memory: estimate "
+				"needs 48M at least, of a pool 80M");
+	if (pool)
+		opt->memory -= ESTIMATE_MEMORY_POOL;
+	if (opt->scratch_bytes && !c->args.quiet &&
+	    opt->memory < ESTIMATE_MEMORY_MIN + ESTIMATE_MEMORY_SCRATCH)
+		cli_term_message(CLI_NOTE, 0, NULL, "references are left out: "
+				 "trying them takes another 36 MiB of --memory",
+				 NULL);
+	return 0;
 }
 
-static void print_method(const struct estimate_method *m,
-			 const struct estimate_result *r)
+/* Reading ------------------------------------------------------------------ */
+
+static int read_paths(struct cli_estimate *r, bool pool,
+		      const struct estimate_walk_ops *ops)
 {
-	char size[CLI_UNIT_TEXT], a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT];
-	char dedup[CLI_UNIT_TEXT], index[CLI_UNIT_TEXT];
-	char error[CLI_UNIT_TEXT] = "exact";
+	const struct cli_list *paths = &r->c->args.operands;
+	bool series = r->c->args.series;
+	char prefix[16] = "";
+	uint32_t i;
+	int err = 0;
 
-	if (r->level)
-		snprintf(error, sizeof(error), "+-%.2f%%", r->unique.value ?
-			 100.0 * (double)r->unique.error /
-			 (double)r->unique.value : 0);
-	printf("%-8s %8s %12llu %12llu %10s %8s %8s %10s %10s\n", m->name,
-	       cli_size_text(m->block, size), (unsigned long long)r->blocks,
-	       (unsigned long long)r->distinct.value,
-	       cli_size_text(r->unique.value, a),
-	       error, cli_ratio_text(r->bytes, r->unique.value, dedup),
-	       cli_size_text(estimate_zfs_bytes(r), b),
-	       cli_size_text(estimate_index_bytes(r), index));
-}
-
-static void print_codecs(const struct estimate_method *m,
-			 const struct estimate_result *r)
-{
-	char size[CLI_UNIT_TEXT], a[CLI_UNIT_TEXT], b[CLI_UNIT_TEXT];
-	uint64_t stored;
-	int i;
-
-	for (i = 0; i < ESTIMATE_NR_CODECS; i++) {
-		stored = estimate_stored(r, i);
-		printf("%-8s %8s %-5s %9.2fx %9s %12s\n", i ? "" : m->name,
-		       i ? "" : cli_size_text(m->block, size),
-		       estimate_codecs[i], r->factor[i],
-		       cli_ratio_text(r->bytes, stored, b),
-		       cli_size_text(stored, a));
+	if (pool)
+		return estimate_pool(r->e, paths->v[0], ops, &r->walk,
+				     &r->c->diag);
+	for (i = 0; i < paths->nr && !err; i++) {
+		if (!series)
+			snprintf(prefix, sizeof(prefix), "%u", i);
+		err = estimate_path(r->e, paths->v[i], prefix, ops, &r->walk,
+				    &r->c->diag);
+		if (!err && r->e && (series || i + 1 == paths->nr))
+			err = estimate_state_end(r->e,
+					estimate_path_time(paths->v[i]),
+					&r->c->diag);
 	}
+	return err;
 }
 
-static void print_all(struct run *run, const struct estimate_result *r)
+/* How much there is, before any of it is read. */
+static int add_up(struct cli_estimate *r, bool pool,
+		  const struct estimate_walk_ops *ops)
 {
-	char a[CLI_UNIT_TEXT];
-	int i;
+	const struct cli_list *paths = &r->c->args.operands;
+	uint32_t i;
+	int err = read_paths(r, pool, ops);
 
+	r->total = r->walk.bytes;
+	for (i = 0; i < paths->nr; i++) {
+		if (strcmp(paths->v[i], "-") == 0)
+			r->total = 0;
+	}
+	r->walk = (struct estimate_walk){ 0 };
+	return err;
+}
+
+static int report(struct cli_estimate *r, double days)
+{
+	int i, err = 0;
+
+	for (i = 0; i < ESTIMATE_NR_METHODS; i++)
+		estimate_get(r->e, i, &r->r[i]);
+	estimate_get_references(r->e, &r->refs);
+	r->is_series = !r->walk.mixed &&
+		       estimate_get_series(r->e, days, &r->series);
 	cli_term_clear();
-	printf("%llu %s, %s\n\n", (unsigned long long)run->walk.files,
-	       cli_plural(run->walk.files, "file"),
-	       cli_size_text(r[0].bytes, a));
-	printf("%-8s %8s %12s %12s %10s %8s %8s %10s %10s\n", "CUT", "SIZE",
-	       "BLOCKS", "DISTINCT", "UNIQUE", "(99%)", "DEDUP", "ZFS RAM",
-	       "INDEX");
-	for (i = 0; i < ESTIMATE_NR_METHODS; i++)
-		print_method(&estimate_methods[i], &r[i]);
-	printf("\n%-8s %8s %-5s %10s %9s %12s\n", "CUT", "SIZE", "CODEC",
-	       "COMPRESSED", "IN ALL", "STORED");
-	for (i = 0; i < ESTIMATE_NR_METHODS; i++)
-		print_codecs(&estimate_methods[i], &r[i]);
+	if (r->c->args.json)
+		cli_estimate_json(r);
+	else
+		cli_estimate_text(r);
+	if (r->c->args.report)
+		err = cli_estimate_html(r);
+	return err ? err : cli_output_error(r->c);
 }
 
-static void report(struct run *run, const struct estimate *e)
+static int run(struct cli_estimate *r, struct estimate_options *opt,
+	       bool pool, double days)
 {
-	struct estimate_result r[ESTIMATE_NR_METHODS];
-	int i;
+	struct estimate_walk_ops ops = { on_warning, on_progress, r };
+	struct cli *c = r->c;
+	int err = add_up(r, pool, &ops);
 
-	for (i = 0; i < ESTIMATE_NR_METHODS; i++)
-		estimate_get(e, i, &r[i]);
-	if (!run->c->args.json) {
-		print_all(run, r);
-		return;
+	if (err)
+		return err;
+	opt->total = r->total;
+	err = estimate_new(opt, &r->e, &c->diag);
+	if (!err)
+		err = read_paths(r, pool, &ops);
+	if (!err) {
+		/* A stream's length is known now. */
+		estimate_set_total(r->e, r->walk.bytes);
+		err = estimate_finish(r->e, &c->diag);
 	}
-	for (i = 0; i < ESTIMATE_NR_METHODS; i++)
-		method_json(run->c, &estimate_methods[i], &r[i]);
-	estimate_json(run->c, &r[ESTIMATE_POOL]);
+	if (!err)
+		err = report(r, days);
+	estimate_free(r->e);
+	if (!err && r->walk.warnings)
+		err = cli_fail(&c->diag, -AKIN_E_partial, "%llu %s could not "
+			       "be read", (unsigned long long)r->walk.warnings,
+			       cli_plural(r->walk.warnings, "path"));
+	return err;
 }
 
 int cli_cmd_estimate(struct cli *c)
 {
-	struct run run = { .c = c, .begun_ns = now_ns() };
-	struct estimate_walk_ops ops = { on_warning, on_progress, &run };
-	const struct cli_list *paths = &c->args.operands;
-	uint64_t memory = c->args.memory ? c->args.memory :
-			  AKIN_MEMORY_DEFAULT;
-	struct estimate *e = NULL;
-	uint32_t i;
+	struct cli_estimate r = { .c = c, .begun_ns = now_ns() };
+	struct estimate_options opt = {
+		.nr_threads = c->args.threads, .scratch_dir = c->args.scratch,
+		.scratch_bytes = c->args.identity_only ? 0 :
+				 c->args.scratch_size ? c->args.scratch_size :
+				 SCRATCH_BYTES,
+	};
+	double days = 0;
+	bool pool = false;
 	int err;
 
 	if (c->args.as_traces)
 		return cli_estimate_traces(c);
-	if (memory < ESTIMATE_MEMORY_MIN)
-		return cli_fail(&c->diag, -AKIN_E_usage, "--memory: estimate "
-				"needs 48M at least");
-	err = estimate_new(memory, &e, &c->diag);
-	for (i = 0; i < paths->nr && !err; i++)
-		err = estimate_path(e, paths->v[i], &ops, &run.walk, &c->diag);
+	err = parse_share(c, &opt.share);
 	if (!err)
-		err = estimate_finish(e, &c->diag);
-	if (!err) {
-		report(&run, e);
-		err = cli_output_error(c);
-	}
-	estimate_free(e);
-	if (!err && run.walk.warnings)
-		err = cli_fail(&c->diag, -AKIN_E_partial, "%llu %s could not "
-			       "be read", (unsigned long long)run.walk.warnings,
-			       cli_plural(run.walk.warnings, "path"));
-	return err;
+		err = parse_every(c, &days);
+	if (!err)
+		err = parse_seed(c, &opt.seed);
+	if (!err)
+		err = check_paths(c, &pool);
+	if (!err)
+		err = check_memory(c, pool, &opt);
+	return err ? err : run(&r, &opt, pool, days);
 }

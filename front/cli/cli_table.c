@@ -289,9 +289,29 @@ const struct cli_option cli_options[] = {
 	{ "trace", 0, CLI_LIST, "FILE", B(BENCH), AT(traces),
 	  "growth: a step with what FILE had (see 'akin help traces'); may be "
 	  "repeated", .complete = CLI_COMPLETE_FILE, .line_only = true },
-	{ "report", 0, CLI_STRING, "FILE", B(BENCH), AT(report),
+	{ "report", 0, CLI_STRING, "FILE", B(BENCH) | B(ESTIMATE), AT(report),
 	  "also write a page of HTML with charts to FILE",
 	  .complete = CLI_COMPLETE_FILE, .line_only = true },
+
+	/* estimate ------------------------------------------------------- */
+	{ "sample", 0, CLI_STRING, "N%", B(ESTIMATE), AT(sample),
+	  "read only N% of the data, in pieces chosen by chance",
+	  .line_only = true },
+	{ "series", 0, CLI_FLAG, NULL, B(ESTIMATE), AT(series),
+	  "each PATH is a state of the same data, oldest first: how does it "
+	  "change?", .line_only = true },
+	{ "every", 0, CLI_STRING, "TIME", B(ESTIMATE), AT(every),
+	  "from one state to the next, such as 1d (default: by their times of "
+	  "change)", .line_only = true },
+	{ "identity-only", 0, CLI_FLAG, NULL, B(ESTIMATE), AT(identity_only),
+	  "do not try references; nothing is written anywhere then" },
+	{ "scratch", 0, CLI_STRING, "DIR", B(ESTIMATE), AT(scratch),
+	  "try references in a pool in DIR that is removed afterwards "
+	  "(default: TMPDIR, or /tmp)", .complete = CLI_COMPLETE_DIR },
+	{ "scratch-size", 0, CLI_SIZE, "SIZE", B(ESTIMATE), AT(scratch_size),
+	  "let it take SIZE at most (default 4G)" },
+	{ "seed", 0, CLI_STRING, "N", B(ESTIMATE), AT(load_seed),
+	  "another N chooses other samples (default 0)", .line_only = true },
 
 	/* restore -------------------------------------------------------- */
 	{ "target", 't', CLI_STRING, "DIR", B(RESTORE), AT(target),

@@ -93,6 +93,10 @@ struct cli_args {
 	unsigned load_generations, load_generation;
 	const char *bench_dir, *report;
 	unsigned bench_files;
+	/* estimate; load_seed and report, too */
+	const char *sample, *every, *scratch;
+	uint64_t scratch_size;
+	bool series, identity_only;
 	/* capacity; the index is an enum cap_param */
 	const char *capacity[CLI_NR_CAPACITY];
 	const char *port;

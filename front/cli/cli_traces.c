@@ -6,10 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli_estimate.h"
 #include "cli_signal.h"
 #include "cli_text.h"
-#include "estimate.h"
 #include "trace.h"
 
 /* Between two looks at whether to go on. */
@@ -69,9 +68,11 @@ static void print_json(struct run *run, const char *name, const char *format,
 	cli_json_uint(j, "blocks_so_far", run->blocks);
 	cli_json_uint(j, "logical_bytes", run->bytes);
 	cli_json_uint(j, "distinct", distinct.value);
-	cli_json_uint(j, "distinct_error", distinct.error);
+	cli_json_uint(j, "distinct_low", distinct.low);
+	cli_json_uint(j, "distinct_high", distinct.high);
 	cli_json_uint(j, "unique_bytes", unique.value);
-	cli_json_uint(j, "unique_error", unique.error);
+	cli_json_uint(j, "unique_bytes_low", unique.low);
+	cli_json_uint(j, "unique_bytes_high", unique.high);
 	cli_json_uint(j, "sampled_one_in", (uint64_t)1 << run->set.level);
 	cli_json_end(j, stdout);
 }
@@ -82,19 +83,16 @@ static void print_row(struct run *run, const char *name, const char *format,
 	struct estimate_sum distinct = estimate_set_count(&run->set);
 	struct estimate_sum unique = estimate_set_bytes(&run->set);
 	char size[CLI_UNIT_TEXT], a[CLI_UNIT_TEXT], dedup[CLI_UNIT_TEXT];
-	char error[CLI_UNIT_TEXT] = "exact";
+	char error[CLI_UNIT_TEXT];
 	struct cli_str safe = { 0 };
 
-	if (run->set.level)
-		snprintf(error, sizeof(error), "+-%.2f%%", unique.value ?
-			 100.0 * (double)unique.error / (double)unique.value :
-			 0);
 	cli_term_clear();
 	cli_quote(&safe, name, strlen(name));
 	printf("%-9s %12llu %10s %12llu %10s %8s %8s  %s\n", format,
 	       (unsigned long long)blocks, cli_size_text(bytes, size),
 	       (unsigned long long)distinct.value,
-	       cli_size_text(unique.value, a), error,
+	       cli_size_text(unique.value, a),
+	       cli_interval_text(&unique, error),
 	       cli_ratio_text(run->bytes, unique.value, dedup), safe.s);
 	cli_str_release(&safe);
 }
@@ -158,7 +156,7 @@ int cli_estimate_traces(struct cli *c)
 		return cli_fail(&c->diag, -AKIN_E_nomem, "out of memory");
 	if (!c->args.json)
 		printf("%-9s %12s %10s %12s %10s %8s %8s\n", "TRACE", "BLOCKS",
-		       "SIZE", "DISTINCT", "UNIQUE", "(99%)", "DEDUP");
+		       "SIZE", "DISTINCT", "UNIQUE", "(95%)", "DEDUP");
 	for (i = 0; i < names->nr && !err; i++)
 		err = one_trace(&run, names->v[i]);
 	if (!err && c->args.json)

@@ -1,130 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cutting, counting and compressing; see estimate.h.
- *
- * A method has a buffer of its own, because each leaves another tail uncut.
- * What it finds new goes into a unit: a block, or a group of chunks. Units are
- * sampled like blocks are, by the fingerprint of their first block, and for the
- * same reason: a bounded number of results stands for all.
+ * From files to events, and events to those who count; see
+ * estimate_internal.h.
  */
+#include <stdio.h>
+#include <unistd.h>
+
 #include "base/mem.h"
-#include "chunk/chunk.h"
-#include "codec/codec.h"
-#include "estimate.h"
+#include "estimate_internal.h"
+#include "estimate_scratch.h"
+#include "estimate_top.h"
 #include "hash/hash.h"
 
-#define BUFFER ((size_t)1 << 20)
-/* Of a pool. */
-#define GROUP (128u << 10)
-/* Compressed before sampling becomes coarser, and units at most: some seconds
- * for each method, and one in a hundred is known well enough. */
-#define SAMPLE_BYTES (32u << 20)
-#define SAMPLE_UNITS 4096
-#define INDEX_ENTRIES 204
-#define INDEX_PAGE 4096
-#define ZFS_ENTRY 320
-/* Buffers, maps, codecs and the program itself. */
-#define FIXED_BYTES (32 * MiB)
-static_assert(ESTIMATE_MEMORY_MIN > FIXED_BYTES, "something for the tables");
+/* Buffers, batches, and the program itself; and for each thread. */
+#define FIXED_BYTES (26 * MiB)
+#define THREAD_BYTES (3 * MiB)
+#define THREADS_MAX 6
+static_assert(ESTIMATE_MEMORY_MIN > FIXED_BYTES + THREADS_MAX * THREAD_BYTES,
+	      "something for the tables");
 
-const char *const estimate_codecs[ESTIMATE_NR_CODECS] = {
-	"none", "lz4", "lzjb", "gzip", "zstd",
-};
+/* Pieces of which some are read: so many at best, as make the spread of a
+ * sample known; not so small that chunks which begin or end outside would
+ * matter. With fewer than the least nothing would be known. */
+#define REGIONS 256
+#define REGIONS_MIN 16
+#define REGION_MIN (1 * MiB)
+#define REGION_MAX (4 * MiB)
 
-const struct estimate_method estimate_methods[ESTIMATE_NR_METHODS] = {
-	{ "fixed", 4096, true }, { "fixed", 8192, true },
-	{ "fixed", 16384, true }, { "fixed", 131072, true },
-	{ "content", 4096, false }, { "content", 8192, false },
-	{ "content", 16384, false }, { "content", 65536, false },
-};
-
-struct unit_result {
-	u64 fp;
-	u32 raw, out[ESTIMATE_NR_CODECS];
-};
-
-struct method {
-	const struct estimate_method *is;
-	struct chunker *chunker;
-	struct estimate_set set;
-	u8 *buf;		/* BUFFER bytes */
-	size_t len;
-	u8 *unit;
-	size_t unit_len, unit_size;
-	u64 unit_fp;		/* of its first block */
-	struct unit_result *units;
-	u32 nr_units;
-	unsigned unit_level;
-	u64 bytes, blocks;
-};
-
-struct estimate {
-	struct method methods[ESTIMATE_NR_METHODS];
-	struct codec_ctx *codecs[ESTIMATE_NR_CODECS];
-	struct chunk_scratch *scratch;
-	u32 *lens;
-	size_t max_lens;
-	u8 *out;		/* of a codec */
-};
-
-static int method_init(struct method *m, const struct estimate_method *is,
-		       u64 set_bytes, struct akin_diag *diag)
+static unsigned nr_threads(const struct estimate_options *opt)
 {
-	/* As a pool cuts; a key is needed but nothing depends on it. */
-	static const u8 key[32] = { 1 };
-	struct chunk_params p = {
-		.method = is->fixed ? CHUNK_FIXED : CHUNK_CDC,
-		.min = is->fixed ? is->block : is->block / 4,
-		.avg = is->block,
-		.max = is->fixed ? is->block : is->block * 8,
-	};
+	long nr = opt->nr_threads ? (long)opt->nr_threads :
+				    sysconf(_SC_NPROCESSORS_ONLN);
 
-	m->is = is;
-	m->unit_size = is->fixed ? is->block : GROUP;
-	m->buf = mem_alloc(BUFFER);
-	/* A chunk that begins within the group may end beyond. */
-	m->unit = mem_alloc(m->unit_size + p.max);
-	m->units = mem_calloc(SAMPLE_UNITS, sizeof(*m->units));
-	if (!m->buf || !m->unit || !m->units ||
-	    estimate_set_init(&m->set, set_bytes))
-		return diag_set(diag, -AKIN_E_nomem, "out of memory");
-	return chunker_new(&p, key, &m->chunker, diag);
+	return nr < 1 ? 1 : (unsigned)min_u64((u64)nr, THREADS_MAX);
 }
 
-static int codecs_init(struct estimate *e, struct akin_diag *diag)
+static int tools_new(void *arg, void **out, struct akin_diag *diag)
 {
-	struct codec_choice choice;
+	*out = estimate_tools_new(diag);
+	return *out ? 0 : -AKIN_E_nomem;
+}
+
+static int batches_init(struct estimate *e, struct akin_diag *diag)
+{
+	struct batch *b;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		b = &e->batches[i];
+		b->data = mem_alloc(ESTIMATE_BUFFER);
+		b->names = mem_alloc(BATCH_NAMES);
+		b->events = mem_calloc(BATCH_EVENTS, sizeof(*b->events));
+		if (!b->data || !b->names || !b->events)
+			return diag_set(diag, -AKIN_E_nomem, "out of memory");
+	}
+	e->filling = &e->batches[0];
+	return 0;
+}
+
+static int methods_init(struct estimate *e, const struct estimate_options *opt,
+			u64 memory, struct akin_diag *diag)
+{
+	u32 weights = 0;
+	u64 share;
 	int i, err = 0;
 
-	for (i = 0; i < ESTIMATE_NR_CODECS && !err; i++) {
-		err = codec_parse(estimate_codecs[i], &choice, diag);
-		if (!err)
-			err = codec_ctx_new(&choice, &e->codecs[i], diag);
+	for (i = 0; i < ESTIMATE_NR_METHODS; i++)
+		weights += estimate_methods[i].weight;
+	for (i = 0; i < ESTIMATE_NR_METHODS && !err; i++) {
+		e->methods[i].region = e->share < 1 ? e->region : 0;
+		share = opt->set_bytes ? opt->set_bytes :
+			memory / weights * estimate_methods[i].weight;
+		err = estimate_method_init(&e->methods[i],
+					   &estimate_methods[i], opt, share,
+					   diag);
+		e->methods[i].consumer.e = e;
 	}
 	return err;
 }
 
-int estimate_new(u64 memory, struct estimate **out, struct akin_diag *diag)
+static void set_share(struct estimate *e, const struct estimate_options *opt)
 {
-	u64 share = (max_u64(memory, ESTIMATE_MEMORY_MIN) - FIXED_BYTES) /
-		    ESTIMATE_NR_METHODS;
+	double total = (double)opt->total;
+	u64 region = estimate_u64(total * opt->share / REGIONS);
+
+	e->total = opt->total;
+	e->region = min_u64(max_u64(region, REGION_MIN), REGION_MAX);
+	/* Blocks are aligned, and so are these. */
+	e->region &= ~(REGION_MIN - 1);
+	if (!opt->total)
+		e->region = REGION_MAX;
+	if (opt->region)
+		e->region = opt->region;
+	e->share = opt->share > 0 ? opt->share : 1;
+	if (total * e->share < (double)(REGIONS_MIN * e->region) && total > 0)
+		e->share = (double)(REGIONS_MIN * e->region) / total;
+	if (e->share >= 0.5)
+		e->share = 1;
+}
+
+int estimate_new(const struct estimate_options *opt, struct estimate **out,
+		 struct akin_diag *diag)
+{
+	unsigned threads = nr_threads(opt);
+	struct workers_options wopt = {
+		.nr_threads = threads, .ctx_new = tools_new,
+		.ctx_free = estimate_tools_free,
+	};
+	u64 memory = max_u64(opt->memory, ESTIMATE_MEMORY_MIN) - FIXED_BYTES -
+		     threads * THREAD_BYTES;
 	struct estimate *e = mem_zalloc(sizeof(*e));
-	int i, err = 0;
+	bool scratch = opt->scratch_bytes &&
+		       opt->memory >= ESTIMATE_MEMORY_MIN +
+				      ESTIMATE_MEMORY_SCRATCH;
+	struct estimate_options use;
+	int err;
 
 	if (!e)
 		return diag_set(diag, -AKIN_E_nomem, "out of memory");
-	e->max_lens = BUFFER / CHUNK_MIN_BYTES + 1;
-	e->lens = mem_calloc(e->max_lens, sizeof(*e->lens));
-	e->out = mem_alloc(codec_bound(GROUP + 8 * (64 << 10)));
-	if (!e->lens || !e->out)
-		err = diag_set(diag, -AKIN_E_nomem, "out of memory");
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_cond_init(&e->done, NULL);
+	e->seed = opt->seed;
+	set_share(e, opt);
+	if (scratch)
+		memory -= ESTIMATE_MEMORY_SCRATCH;
+	use = *opt;
+	use.share = e->share;
+	err = batches_init(e, diag);
 	if (!err)
-		err = chunk_scratch_new(BUFFER, &e->scratch, diag);
+		err = methods_init(e, opt, memory, diag);
 	if (!err)
-		err = codecs_init(e, diag);
-	for (i = 0; i < ESTIMATE_NR_METHODS && !err; i++)
-		err = method_init(&e->methods[i], &estimate_methods[i], share,
-				  diag);
+		err = estimate_top_new(&e->top, diag);
+	if (!err && scratch)
+		err = estimate_scratch_new(&use, &e->scratch, diag);
+	if (!err)
+		err = workers_new(&wopt, &e->workers, diag);
 	if (err) {
 		estimate_free(e);
 		return err;
@@ -139,191 +149,353 @@ void estimate_free(struct estimate *e)
 
 	if (!e)
 		return;
-	for (i = 0; i < ESTIMATE_NR_METHODS; i++) {
-		chunker_free(e->methods[i].chunker);
-		estimate_set_release(&e->methods[i].set);
-		mem_free(e->methods[i].buf);
-		mem_free(e->methods[i].unit);
-		mem_free(e->methods[i].units);
+	/* Runs what is queued. */
+	workers_free(e->workers);
+	for (i = 0; i < ESTIMATE_NR_METHODS; i++)
+		estimate_method_release(&e->methods[i]);
+	estimate_scratch_free(e->scratch);
+	estimate_top_free(e->top);
+	for (i = 0; i < 2; i++) {
+		mem_free(e->batches[i].data);
+		mem_free(e->batches[i].names);
+		mem_free(e->batches[i].events);
 	}
-	for (i = 0; i < ESTIMATE_NR_CODECS; i++)
-		codec_ctx_free(e->codecs[i]);
-	chunk_scratch_free(e->scratch);
-	mem_free(e->lens);
-	mem_free(e->out);
+	mem_free(e->states);
+	pthread_cond_destroy(&e->done);
+	pthread_mutex_destroy(&e->lock);
 	mem_free(e);
 }
 
-static bool unit_sampled(const struct method *m, u64 fp)
+/* Rounds ------------------------------------------------------------------ */
+
+static struct consumer *consumer_of(struct estimate *e, u32 i)
 {
-	/* Other bits than the set's: its survivors are alike in those. */
-	return (fp >> 32 & (((u64)1 << m->unit_level) - 1)) == 0;
+	if (i < ESTIMATE_NR_METHODS)
+		return &e->methods[i].consumer;
+	return e->scratch ? estimate_scratch_consumer(e->scratch) : NULL;
 }
 
-static void thin_out_units(struct method *m)
+static void run(struct work *w, void *tools)
 {
-	u32 i, nr = 0;
+	struct consumer *c = container_of(w, struct consumer, work);
+	struct estimate *e = c->e;
 
-	m->unit_level++;
-	for (i = 0; i < m->nr_units; i++) {
-		if (unit_sampled(m, m->units[i].fp))
-			m->units[nr++] = m->units[i];
-	}
-	m->nr_units = nr;
+	if (!c->err)
+		c->err = c->consume(c, e->working, tools, &c->diag);
+	pthread_mutex_lock(&e->lock);
+	if (--e->pending == 0)
+		pthread_cond_signal(&e->done);
+	pthread_mutex_unlock(&e->lock);
 }
 
-static int compress_unit(struct estimate *e, struct method *m,
-			 struct akin_diag *diag)
+/* The batch that was given out is worked on no more, and its places known. */
+static int wait_round(struct estimate *e, struct akin_diag *diag)
 {
-	u32 limit = (u32)min_u64(SAMPLE_BYTES / m->unit_size, SAMPLE_UNITS);
-	struct unit_result r = { m->unit_fp, (u32)m->unit_len, { 0 } };
-	size_t len;
-	int i, err;
-	u8 id;
+	struct consumer *c;
+	int err = 0;
+	u32 i;
 
-	m->unit_len = 0;
-	if (!r.raw || !unit_sampled(m, r.fp))
+	pthread_mutex_lock(&e->lock);
+	while (e->pending)
+		pthread_cond_wait(&e->done, &e->lock);
+	pthread_mutex_unlock(&e->lock);
+	if (!e->working)
 		return 0;
-	for (i = 0; i < ESTIMATE_NR_CODECS; i++) {
-		err = codec_compress(e->codecs[i], CODEC_GAIN_EIGHTH, m->unit,
-				     r.raw, e->out, &len, &id, diag);
-		if (err)
-			return err;
-		r.out[i] = id == CODEC_NONE ? r.raw : (u32)len;
+	for (i = 0; i <= ESTIMATE_NR_METHODS && !err; i++) {
+		c = consumer_of(e, i);
+		if (c && c->err)
+			err = diag_pass(diag, c->err, &c->diag);
 	}
-	m->units[m->nr_units++] = r;
-	while (m->nr_units == limit && m->unit_level < 31)
-		thin_out_units(m);
+	if (!err)
+		err = estimate_top_take(e->top, e->working, diag);
+	e->working = NULL;
+	return err;
+}
+
+/* Give out what was filled; the other batch is free then. */
+static int next_round(struct estimate *e, struct akin_diag *diag)
+{
+	int err = wait_round(e, diag);
+	struct consumer *c;
+	u32 i;
+
+	if (err || !e->filling->nr)
+		return err;
+	e->working = e->filling;
+	e->pending = ESTIMATE_NR_METHODS + !!e->scratch;
+	for (i = 0; i <= ESTIMATE_NR_METHODS; i++) {
+		c = consumer_of(e, i);
+		if (!c)
+			continue;
+		c->e = e;
+		c->work.run = run;
+		workers_queue(e->workers, &c->work);
+	}
+	e->filling = &e->batches[e->working == &e->batches[0]];
+	e->filling->nr = 0;
+	e->filling->len = e->filling->names_len = 0;
 	return 0;
 }
 
-static int add_block(struct estimate *e, struct method *m, const u8 *p,
-		     u32 len, struct akin_diag *diag)
+/* Everything that was given has been worked on. */
+static int settle(struct estimate *e, struct akin_diag *diag)
 {
-	u64 fp = checksum64(p, len, 0);
+	int err = next_round(e, diag);
 
-	m->bytes += len;
-	m->blocks++;
-	if (!estimate_set_add(&m->set, fp, len))
-		return 0;
-	if (!m->unit_len)
-		m->unit_fp = fp;
-	memcpy(m->unit + m->unit_len, p, len);
-	m->unit_len += len;
-	if (!m->is->fixed && m->unit_len < m->unit_size)
-		return 0;
-	return compress_unit(e, m, diag);
+	return err ? err : wait_round(e, diag);
 }
 
-/* Cut what is in the buffer; the tail moves to its front. */
-static int drain(struct estimate *e, struct method *m, bool final,
-		 struct akin_diag *diag)
-{
-	size_t nr, used, i, off = 0;
-	int err;
+/* Events ------------------------------------------------------------------ */
 
-	err = chunker_cut(m->chunker, e->scratch, m->buf, m->len, final,
-			  e->lens, e->max_lens, &nr, &used);
-	for (i = 0; i < nr && !err; i++) {
-		err = add_block(e, m, m->buf + off, e->lens[i], diag);
-		off += e->lens[i];
-	}
+/* Room for one more with names of @n bytes, zeroed. */
+static int add_event(struct estimate *e, enum event_type type, size_t n,
+		     struct event **out, struct akin_diag *diag)
+{
+	struct batch *b = e->filling;
+	int err = 0;
+
+	if (n > BATCH_NAMES)
+		return diag_set(diag, -AKIN_E_too_large, "a path of %zu bytes",
+				n);
+	if (b->nr == BATCH_EVENTS || b->names_len + n > BATCH_NAMES)
+		err = next_round(e, diag);
 	if (err)
-		return diag_said(diag, err);
-	m->len -= used;
-	memmove(m->buf, m->buf + used, m->len);
+		return err;
+	b = e->filling;
+	*out = &b->events[b->nr++];
+	**out = (struct event){ .type = (u8)type };
 	return 0;
 }
 
-static int feed_method(struct estimate *e, struct method *m, const u8 *p,
-		       size_t n, struct akin_diag *diag)
+static u32 add_name(struct estimate *e, const char *name)
 {
+	struct batch *b = e->filling;
+	size_t n = strlen(name) + 1, at = b->names_len;
+
+	memcpy(b->names + at, name, n);
+	b->names_len += n;
+	return (u32)at;
+}
+
+int estimate_enter(struct estimate *e, const char *path,
+		   struct akin_diag *diag)
+{
+	struct event *v = NULL;
+	int err = add_event(e, EVENT_ENTER, strlen(path) + 1, &v, diag);
+
+	if (!err)
+		v->path = add_name(e, path);
+	return err;
+}
+
+int estimate_leave(struct estimate *e, struct akin_diag *diag)
+{
+	struct event *v = NULL;
+
+	return add_event(e, EVENT_LEAVE, 0, &v, diag);
+}
+
+int estimate_begin(struct estimate *e, const char *path, const char *key,
+		   struct akin_diag *diag)
+{
+	size_t n = strlen(path) + strlen(key) + 2;
+	struct event *v = NULL;
+	int err = add_event(e, EVENT_BEGIN, n, &v, diag);
+
+	if (err)
+		return err;
+	v->path = add_name(e, path);
+	v->key = add_name(e, key);
+	e->key_hash = checksum64(key, strlen(key), e->seed);
+	e->file_bytes = e->fed_end = 0;
+	return 0;
+}
+
+static int add_data(struct estimate *e, const u8 *p, size_t n,
+		    struct akin_diag *diag)
+{
+	struct batch *b;
+	struct event *v = NULL;
 	size_t part;
 	int err = 0;
 
 	for (; n && !err; p += part, n -= part) {
-		part = min_u64(n, BUFFER - m->len);
-		memcpy(m->buf + m->len, p, part);
-		m->len += part;
-		if (m->len == BUFFER)
-			err = drain(e, m, false, diag);
+		if (e->filling->len == ESTIMATE_BUFFER)
+			err = next_round(e, diag);
+		part = 0;
+		if (!err)
+			err = add_event(e, EVENT_DATA, 0, &v, diag);
+		if (err)
+			continue;
+		b = e->filling;
+		part = min_u64(n, ESTIMATE_BUFFER - b->len);
+		memcpy(b->data + b->len, p, part);
+		b->len += part;
+		v->len = (u32)part;
+		e->file_bytes += part;
 	}
 	return err;
 }
 
-int estimate_feed(struct estimate *e, const void *data, size_t n,
+int estimate_end(struct estimate *e, u64 size, struct akin_diag *diag)
+{
+	struct event *v = NULL;
+	int err = add_event(e, EVENT_END, 0, &v, diag);
+
+	if (err)
+		return err;
+	v->whole = e->share == 1 || e->fed_end >= size;
+	v->bytes = e->file_bytes;
+	return 0;
+}
+
+/* Parts of the data -------------------------------------------------------- */
+
+static u64 cluster_hash(const struct estimate *e, u64 off)
+{
+	u64 id[2] = { e->key_hash, off / e->region };
+
+	return checksum64(id, sizeof(id), e->seed);
+}
+
+static bool is_wanted(const struct estimate *e, u64 off)
+{
+	return e->share == 1 ||
+	       (double)(cluster_hash(e, off) >> 11) * 0x1p-53 < e->share;
+}
+
+bool estimate_wants(const struct estimate *e, u64 off, u64 size, u64 *off_ret,
+		    u64 *len_ret)
+{
+	while (off < size && !is_wanted(e, off))
+		off = (off / e->region + 1) * e->region;
+	if (off >= size)
+		return false;
+	*off_ret = off;
+	*len_ret = size - off;
+	if (e->share < 1)
+		*len_ret = min_u64(*len_ret, e->region - off % e->region);
+	return true;
+}
+
+static int cut(struct estimate *e, u64 off, struct akin_diag *diag)
+{
+	struct event *v = NULL;
+	int err = add_event(e, EVENT_CUT, 0, &v, diag);
+
+	if (err)
+		return err;
+	v->off = off;
+	v->whole = off == 0;
+	v->cluster = (u32)(cluster_hash(e, off) % ESTIMATE_CLUSTER_MAX) + 1;
+	return 0;
+}
+
+int estimate_feed(struct estimate *e, u64 off, const void *data, size_t n,
 		  struct akin_diag *diag)
 {
-	int i, err = 0;
+	u64 end = off + n, part, len;
+	const u8 *p = data;
+	int err = 0;
 
-	for (i = 0; i < ESTIMATE_NR_METHODS && !err; i++)
-		err = feed_method(e, &e->methods[i], data, n, diag);
+	if (e->share == 1)
+		return add_data(e, p, n, diag);
+	p -= off;
+	while (!err && estimate_wants(e, off, end, &part, &len)) {
+		if (part % e->region == 0)
+			err = cut(e, part, diag);
+		if (!err)
+			err = add_data(e, p + part, (size_t)len, diag);
+		e->fed_end = off = part + len;
+	}
 	return err;
 }
 
-int estimate_end(struct estimate *e, struct akin_diag *diag)
-{
-	int i, err = 0;
+/* Ends -------------------------------------------------------------------- */
 
-	for (i = 0; i < ESTIMATE_NR_METHODS && !err; i++) {
-		if (e->methods[i].len)
-			err = drain(e, &e->methods[i], true, diag);
-	}
+int estimate_state_end(struct estimate *e, s64 time, struct akin_diag *diag)
+{
+	struct estimate_result r;
+	struct estimate_state *s;
+	u64 stored = 0;
+	int err = settle(e, diag);
+
+	if (!err && e->scratch)
+		err = estimate_scratch_state(e->scratch, &stored, diag);
+	if (err)
+		return err;
+	s = mem_realloc(e->states, (e->nr_states + 1) * sizeof(*s));
+	if (!s)
+		return diag_set(diag, -AKIN_E_nomem, "out of memory");
+	e->states = s;
+	s += e->nr_states++;
+	estimate_get(e, ESTIMATE_POOL, &r);
+	*s = (struct estimate_state){
+		.time = time, .bytes = r.bytes - e->state_bytes,
+		.unique = r.unique.value, .stored = stored,
+		.fresh = r.unique.value - min_u64(r.unique.value,
+						  e->state_unique),
+		.factor = r.factor[ESTIMATE_ZSTD],
+	};
+	e->state_bytes = r.bytes;
+	e->state_unique = r.unique.value;
+	return 0;
+}
+
+static int finish_methods(struct estimate *e, struct akin_diag *diag)
+{
+	struct estimate_tools *t = estimate_tools_new(diag);
+	int i, err = t ? 0 : -AKIN_E_nomem;
+
+	for (i = 0; i < ESTIMATE_NR_METHODS && !err; i++)
+		err = estimate_method_finish(&e->methods[i], t, diag);
+	estimate_tools_free(t);
 	return err;
 }
 
 int estimate_finish(struct estimate *e, struct akin_diag *diag)
 {
-	int i, err = 0;
+	int err = settle(e, diag);
 
-	for (i = 0; i < ESTIMATE_NR_METHODS && !err; i++)
-		err = compress_unit(e, &e->methods[i], diag);
+	if (!err)
+		err = finish_methods(e, diag);
+	if (!err && e->scratch)
+		err = estimate_scratch_finish(e->scratch, diag);
 	return err;
 }
 
-static void get_factors(const struct method *m, struct estimate_result *out)
-{
-	u64 sum[ESTIMATE_NR_CODECS] = { 0 };
-	u32 i, c;
+/* Accessors --------------------------------------------------------------- */
 
-	for (i = 0; i < m->nr_units; i++) {
-		out->sample_bytes += m->units[i].raw;
-		for (c = 0; c < ESTIMATE_NR_CODECS; c++)
-			sum[c] += m->units[i].out[c];
-	}
-	for (c = 0; c < ESTIMATE_NR_CODECS; c++)
-		out->factor[c] = sum[c] ? (double)out->sample_bytes /
-					  (double)sum[c] : 1;
+u32 estimate_nr_states(const struct estimate *e)
+{
+	return e->nr_states;
 }
 
-void estimate_get(const struct estimate *e, unsigned method,
-		  struct estimate_result *out)
+const struct estimate_state *estimate_get_state(const struct estimate *e,
+						u32 i)
 {
-	const struct method *m = &e->methods[method];
-
-	*out = (struct estimate_result){
-		.bytes = m->bytes, .blocks = m->blocks,
-		.distinct = estimate_set_count(&m->set),
-		.unique = estimate_set_bytes(&m->set),
-		.level = m->set.level,
-	};
-	out->distinct.value = min_u64(out->distinct.value, m->blocks);
-	out->unique.value = min_u64(out->unique.value, m->bytes);
-	get_factors(m, out);
+	return &e->states[i];
 }
 
-u64 estimate_stored(const struct estimate_result *r, unsigned codec)
+void estimate_histogram(const struct estimate *e, unsigned method,
+			struct estimate_bucket out[ESTIMATE_BUCKETS])
 {
-	return (u64)((double)r->unique.value / r->factor[codec] + 0.5);
+	estimate_set_histogram(&e->methods[method].set, out);
 }
 
-u64 estimate_zfs_bytes(const struct estimate_result *r)
+double estimate_share(const struct estimate *e)
 {
-	return r->distinct.value * ZFS_ENTRY;
+	return e->share;
 }
 
-u64 estimate_index_bytes(const struct estimate_result *r)
+void estimate_set_total(struct estimate *e, u64 total)
 {
-	return (r->distinct.value + INDEX_ENTRIES - 1) / INDEX_ENTRIES *
-	       INDEX_PAGE;
+	e->total = total;
+}
+
+const struct estimate_place *estimate_places(const struct estimate *e,
+					     enum estimate_order by,
+					     bool dirs, u32 *nr_ret)
+{
+	return estimate_top_list(e->top, by, dirs, nr_ret);
 }

@@ -10,8 +10,6 @@
 #include "base/mem.h"
 #include "estimate_set.h"
 
-/* Of a normal distribution, 99 in 100 lie within so many deviations. */
-#define DEVIATIONS 2.576
 /* More would make probing slow, less waste memory. */
 #define FULL_OF_4 3
 
@@ -85,7 +83,21 @@ static void thin_out(struct estimate_set *s)
 	}
 }
 
-bool estimate_set_add(struct estimate_set *s, u64 fp, u32 len)
+static void seen_again(const struct estimate_set *s, struct estimate_entry *v)
+{
+	u32 nr = v->seen >> 24;
+
+	if (!s->cluster) {
+		v->seen += v->seen < UINT32_MAX;
+		return;
+	}
+	if ((v->seen & ESTIMATE_CLUSTER_MAX) == s->cluster)
+		return;
+	nr += nr < 255;
+	v->seen = nr << 24 | s->cluster;
+}
+
+enum estimate_seen estimate_set_add(struct estimate_set *s, u64 fp, u32 len)
 {
 	u64 i;
 
@@ -93,30 +105,53 @@ bool estimate_set_add(struct estimate_set *s, u64 fp, u32 len)
 	if (!fp)
 		fp = (u64)1 << 63;
 	if (!sampled(s, fp))
-		return false;
+		return ESTIMATE_LEFT_OUT;
 	i = find(s, fp);
-	if (s->v[i].fp)
-		return false;
-	s->v[i] = (struct estimate_entry){ fp, len, 0 };
+	if (s->v[i].fp) {
+		seen_again(s, &s->v[i]);
+		return ESTIMATE_KNOWN;
+	}
+	s->v[i] = (struct estimate_entry){
+		fp, len, s->cluster ? 1u << 24 | s->cluster : 1,
+	};
 	s->nr++;
 	s->sum += len;
 	s->squares += (double)len * len;
 	/* The level ends where nothing but fp = 2^63 would be left. */
 	while (s->nr * 4 >= s->cap * FULL_OF_4 && s->level < 62)
 		thin_out(s);
-	return sampled(s, fp);
+	return ESTIMATE_NEW;
+}
+
+u64 estimate_u64(double v)
+{
+	if (!(v > 0))
+		return 0;
+	return v < 18446744073709549568.0 ? (u64)ceil(v) : UINT64_MAX;
+}
+
+struct estimate_sum estimate_within(u64 value, double error)
+{
+	u64 e = estimate_u64(error);
+
+	return (struct estimate_sum){
+		value, value > e ? value - e : 0,
+		value < UINT64_MAX - e ? value + e : UINT64_MAX,
+	};
+}
+
+static u64 scaled(u64 v, unsigned level)
+{
+	return v > UINT64_MAX >> level ? UINT64_MAX : v << level;
 }
 
 struct estimate_sum estimate_scale(u64 sum, double squares, unsigned level)
 {
 	double scale = (double)((u64)1 << level);
-	struct estimate_sum out = { sum << level, 0 };
 
-	/* Of independent choices with p = 1 / scale. */
-	if (level)
-		out.error = (u64)ceil(DEVIATIONS * sqrt(squares * scale *
-							(scale - 1)));
-	return out;
+	/* Of independent choices with p = 1 / scale; 0 at level 0. */
+	return estimate_within(scaled(sum, level), ESTIMATE_DEVIATIONS *
+			       sqrt(squares * scale * (scale - 1)));
 }
 
 struct estimate_sum estimate_set_count(const struct estimate_set *s)
@@ -127,4 +162,31 @@ struct estimate_sum estimate_set_count(const struct estimate_set *s)
 struct estimate_sum estimate_set_bytes(const struct estimate_set *s)
 {
 	return estimate_scale(s->sum, s->squares, s->level);
+}
+
+void estimate_set_histogram(const struct estimate_set *s,
+			    struct estimate_bucket out[ESTIMATE_BUCKETS])
+{
+	const struct estimate_entry *v;
+	struct estimate_bucket *b;
+	u64 i;
+
+	memset(out, 0, ESTIMATE_BUCKETS * sizeof(*out));
+	for (i = 0; i < s->cap; i++) {
+		v = &s->v[i];
+		if (!v->fp)
+			continue;
+		b = &out[31 - __builtin_clz(v->seen)];
+		b->blocks++;
+		b->bytes += v->len;
+		b->refs += v->seen;
+		b->ref_bytes += (u64)v->seen * v->len;
+	}
+	for (i = 0; i < ESTIMATE_BUCKETS; i++) {
+		b = &out[i];
+		b->blocks = scaled(b->blocks, s->level);
+		b->bytes = scaled(b->bytes, s->level);
+		b->refs = scaled(b->refs, s->level);
+		b->ref_bytes = scaled(b->ref_bytes, s->level);
+	}
 }

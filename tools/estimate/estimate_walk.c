@@ -4,9 +4,12 @@
  *
  * Directories are walked with an explicit stack. What cannot be read is warned
  * of and left out; only what concerns the walk itself ends it. Holes are zeros.
+ * With a share, ranges of files are read that the estimate asks for; of what
+ * cannot seek everything is read, and the rest thrown away.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,13 +24,17 @@
 #define LINKS_BYTES ((u64)1 << 20)
 
 struct walk {
-	struct estimate *e;
+	struct estimate *e;	/* NULL: sizes only */
 	const struct estimate_walk_ops *ops;
 	struct estimate_walk *w;
+	const char *prefix;	/* of keys */
+	size_t root_len;	/* of the path that the walk began with */
 	struct source_walk *source;
 	struct source_dir **dirs;	/* of the places from the top down */
 	size_t nr_dirs, room;
 	struct estimate_set links;
+	char *key;
+	size_t key_room;
 	u8 *buf;
 };
 
@@ -40,6 +47,8 @@ static int warn(struct walk *k, const char *path, int err,
 		return err;
 	if (diag)
 		diag_clear(diag);
+	if (!k->e)
+		return 0;
 	k->w->warnings++;
 	if (k->ops->warning)
 		k->ops->warning(k->ops->ctx, path, err, why.text);
@@ -56,32 +65,54 @@ static int progress(struct walk *k, const char *path, struct akin_diag *diag)
 	return err ? diag_set(diag, err, "stopped") : 0;
 }
 
-static int feed(struct walk *k, const void *data, size_t n, const char *path,
-		struct akin_diag *diag)
+/* Which file of a state @path is. */
+static const char *key_of(struct walk *k, const char *path)
 {
-	int err = estimate_feed(k->e, data, n, diag);
+	size_t len = strlen(path);
+	const char *rest = len > k->root_len ? path + k->root_len : "";
+	size_t n = strlen(k->prefix) + strlen(rest) + 8;
+	char *more;
+
+	if (n > k->key_room) {
+		more = mem_realloc(k->key, n);
+		if (!more)
+			return "";
+		k->key = more;
+		k->key_room = n;
+	}
+	rest += strspn(rest, "/");
+	snprintf(k->key, k->key_room, "%s%s%s", k->prefix,
+		 *k->prefix && *rest ? "/" : "",
+		 *rest || *k->prefix ? rest : "data");
+	return k->key;
+}
+
+static int feed(struct walk *k, u64 off, const void *data, size_t n,
+		const char *path, struct akin_diag *diag)
+{
+	int err = estimate_feed(k->e, off, data, n, diag);
 
 	k->w->bytes += n;
 	return err ? err : progress(k, path, diag);
 }
 
-static int feed_hole(struct walk *k, u64 len, const char *path,
+static int feed_hole(struct walk *k, u64 off, u64 len, const char *path,
 		     struct akin_diag *diag)
 {
 	u64 part;
 	int err = 0;
 
 	memset(k->buf, 0, READ_BYTES);
-	for (; len && !err; len -= part) {
+	for (; len && !err; len -= part, off += part) {
 		part = min_u64(len, READ_BYTES);
-		err = feed(k, k->buf, part, path, diag);
+		err = feed(k, off, k->buf, part, path, diag);
 	}
 	return err;
 }
 
 /* Of an open file. Errors of the source come back after what was read. */
 static int read_source(struct walk *k, struct source_file *f, const char *name,
-		       struct akin_diag *diag)
+		       u64 *size_ret, struct akin_diag *diag)
 {
 	struct source_piece piece;
 	const char *path;
@@ -91,14 +122,60 @@ static int read_source(struct walk *k, struct source_file *f, const char *name,
 				       diag)) > 0) {
 		path = source_walk_path(k->source, name);
 		if (piece.type == SOURCE_HOLE)
-			err = feed_hole(k, piece.len, path, diag);
+			err = feed_hole(k, piece.off, piece.len, path, diag);
 		else
-			err = feed(k, k->buf, piece.len, path, diag);
+			err = feed(k, piece.off, k->buf, piece.len, path,
+				   diag);
 		if (err)
 			return err;
+		*size_ret = piece.off + piece.len;
 	}
 	return err;
 }
+
+/* Reading a part ---------------------------------------------------------- */
+
+/* [off, off + len); *end_ret: the file ended before. */
+static int read_range(struct walk *k, int fd, u64 off, u64 len,
+		      const char *path, bool *end_ret, struct akin_diag *diag)
+{
+	ssize_t n = 1;
+	int err = 0;
+
+	while (len && n && !err) {
+		n = pread(fd, k->buf, min_u64(len, READ_BYTES), (off_t)off);
+		if (n < 0 && errno != EINTR)
+			return diag_set_errno(diag, -AKIN_E_source_read, errno,
+					      "%s", path);
+		if (n < 0)
+			continue;
+		err = estimate_feed(k->e, off, k->buf, (size_t)n, diag);
+		if (!err)
+			err = progress(k, path, diag);
+		off += (u64)n;
+		len -= (u64)n;
+	}
+	*end_ret = n == 0;
+	return err;
+}
+
+/* A share of what can seek. */
+static int read_parts(struct walk *k, int fd, u64 size, const char *path,
+		      struct akin_diag *diag)
+{
+	u64 off = 0, len;
+	bool end = false;
+	int err = 0;
+
+	while (!err && !end && estimate_wants(k->e, off, size, &off, &len)) {
+		err = read_range(k, fd, off, len, path, &end, diag);
+		off += len;
+	}
+	k->w->bytes += size;
+	return err ? err : progress(k, path, diag);
+}
+
+/* Files and directories --------------------------------------------------- */
 
 /* Another name of a file that was read already? */
 static bool seen(struct walk *k, const struct node *n)
@@ -106,26 +183,63 @@ static bool seen(struct walk *k, const struct node *n)
 	u64 id[2] = { n->dev, n->ino };
 
 	return (n->flags & NODE_LINKED) &&
-	       !estimate_set_add(&k->links, checksum64(id, sizeof(id), 0), 0) &&
-	       k->links.level == 0;
+	       estimate_set_add(&k->links, checksum64(id, sizeof(id), 0), 0) ==
+		       ESTIMATE_KNOWN;
+}
+
+static int read_named(struct walk *k, const char *name, const struct node *n,
+		      struct akin_diag *diag)
+{
+	const char *path = source_walk_path(k->source, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOATIME);
+	int err;
+
+	if (fd < 0 && errno == EPERM)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return diag_set_errno(diag, -AKIN_E_source_read, errno, "%s",
+				      path);
+	err = read_parts(k, fd, n->size, path, diag);
+	close(fd);
+	return err;
+}
+
+static int read_whole(struct walk *k, const char *name, struct node *n,
+		      u64 *size_ret, struct akin_diag *diag)
+{
+	struct source_file *f = NULL;
+	int err = source_file_open(k->source, name, n, &f, diag);
+
+	if (!err)
+		err = read_source(k, f, name, size_ret, diag);
+	source_file_close(f);
+	return err;
 }
 
 static int read_file(struct walk *k, const char *name, struct node *n,
 		     struct akin_diag *diag)
 {
-	struct source_file *f = NULL;
+	u64 size = n->size;
+	const char *path;
 	int err, end;
 
 	if (seen(k, n))
 		return 0;
-	err = source_file_open(k->source, name, n, &f, diag);
-	if (!err) {
-		k->w->files++;
-		err = read_source(k, f, name, diag);
-		source_file_close(f);
-		end = estimate_end(k->e, err ? NULL : diag);
-		err = err ? err : end;
+	k->w->files++;
+	if (!k->e) {
+		k->w->bytes += n->size;
+		return progress(k, "", diag);
 	}
+	path = source_walk_path(k->source, name);
+	err = estimate_begin(k->e, path, key_of(k, path), diag);
+	if (err)
+		return err;
+	if (estimate_share(k->e) < 1)
+		err = read_named(k, name, n, diag);
+	else
+		err = read_whole(k, name, n, &size, diag);
+	end = estimate_end(k->e, size, err ? NULL : diag);
+	err = err ? err : end;
 	return err ? warn(k, source_walk_path(k->source, name), err, diag) : 0;
 }
 
@@ -133,6 +247,7 @@ static int read_file(struct walk *k, const char *name, struct node *n,
 static int push(struct walk *k, struct akin_diag *diag)
 {
 	struct source_dir **more;
+	int err;
 
 	if (k->nr_dirs == k->room) {
 		more = mem_realloc(k->dirs, (k->room + 64) * sizeof(*more));
@@ -142,7 +257,21 @@ static int push(struct walk *k, struct akin_diag *diag)
 		k->room += 64;
 	}
 	k->dirs[k->nr_dirs] = NULL;
-	return source_dir_open(k->source, &k->dirs[k->nr_dirs], diag);
+	err = source_dir_open(k->source, &k->dirs[k->nr_dirs], diag);
+	if (!err && k->e) {
+		err = estimate_enter(k->e, source_walk_path(k->source, NULL),
+				     diag);
+		if (err)
+			source_dir_free(k->dirs[k->nr_dirs]);
+	}
+	k->nr_dirs += !err;
+	return err;
+}
+
+static int pop(struct walk *k, struct akin_diag *diag)
+{
+	source_dir_free(k->dirs[--k->nr_dirs]);
+	return k->e ? estimate_leave(k->e, diag) : 0;
 }
 
 static int enter(struct walk *k, const char *name, struct akin_diag *diag)
@@ -152,10 +281,8 @@ static int enter(struct walk *k, const char *name, struct akin_diag *diag)
 	if (err)
 		return warn(k, source_walk_path(k->source, name), err, diag);
 	err = push(k, diag);
-	if (!err) {
-		k->nr_dirs++;
+	if (!err)
 		return 0;
-	}
 	err = warn(k, source_walk_path(k->source, NULL), err, diag);
 	return err ? err : source_walk_leave(k->source, diag);
 }
@@ -163,7 +290,7 @@ static int enter(struct walk *k, const char *name, struct akin_diag *diag)
 static int one_name(struct walk *k, const char *name, struct akin_diag *diag)
 {
 	struct node n = { 0 };
-	int err = source_stat(k->source, name, true, &n, diag);
+	int err = source_stat(k->source, name, k->e != NULL, &n, diag);
 
 	if (err)
 		err = warn(k, source_walk_path(k->source, name), err, diag);
@@ -179,13 +306,14 @@ static int walk_tree(struct walk *k, const char *path, struct akin_diag *diag)
 {
 	struct source_options opt = { .list_bytes = LIST_BYTES };
 	const char *name;
-	int err;
+	int err, end;
 	u8 type;
 
 	err = source_walk_open(path, &opt, &k->source, diag);
-	if (!err)
+	if (!err) {
+		k->root_len = strlen(source_walk_path(k->source, NULL));
 		err = push(k, diag);
-	k->nr_dirs = !err;
+	}
 	while (!err && k->nr_dirs) {
 		err = source_dir_next(k->dirs[k->nr_dirs - 1], &name, &type,
 				      diag);
@@ -196,7 +324,8 @@ static int walk_tree(struct walk *k, const char *path, struct akin_diag *diag)
 		if (err)
 			err = warn(k, source_walk_path(k->source, NULL), err,
 				   diag);
-		source_dir_free(k->dirs[--k->nr_dirs]);
+		end = pop(k, err ? NULL : diag);
+		err = err ? err : end;
 		if (!err && k->nr_dirs)
 			err = source_walk_leave(k->source, diag);
 	}
@@ -206,25 +335,53 @@ static int walk_tree(struct walk *k, const char *path, struct akin_diag *diag)
 	return err;
 }
 
-static int read_fd(struct walk *k, int fd, const char *path,
-		   struct akin_diag *diag)
+/* One file by its name, devices and streams ------------------------------- */
+
+static int read_stream(struct walk *k, int fd, const char *path, u64 *size_ret,
+		       struct akin_diag *diag)
 {
 	ssize_t n;
-	int err = 0, end;
+	int err = 0;
 
 	do {
 		n = read(fd, k->buf, READ_BYTES);
-		if (n > 0)
-			err = feed(k, k->buf, (size_t)n, path, diag);
-		else if (n < 0 && errno == EINTR)
+		if (n < 0 && errno != EINTR)
+			return diag_set_errno(diag, -AKIN_E_source_read, errno,
+					      "%s", path);
+		if (n >= 0)
+			err = feed(k, *size_ret, k->buf, (size_t)n, path, diag);
+		else
 			err = progress(k, path, diag);
-		else if (n < 0)
-			err = diag_set_errno(diag, -AKIN_E_source_read, errno,
-					     "%s", path);
+		*size_ret += n > 0 ? (u64)n : 0;
 	} while (!err && n);
-	end = estimate_end(k->e, err ? NULL : diag);
-	err = err ? err : end;
+	return err;
+}
+
+static int read_fd(struct walk *k, int fd, const char *path,
+		   struct akin_diag *diag)
+{
+	off_t at_end = lseek(fd, 0, SEEK_END);
+	bool seeks = at_end > 0 && lseek(fd, 0, SEEK_SET) == 0;
+	u64 size = seeks ? (u64)at_end : 0;
+	int err, end;
+
 	k->w->files++;
+	if (!k->e) {
+		k->w->bytes += size;
+		return 0;
+	}
+	k->root_len = strlen(path);
+	err = estimate_begin(k->e, path, key_of(k, path), diag);
+	if (err)
+		return err;
+	if (seeks && estimate_share(k->e) < 1) {
+		err = read_parts(k, fd, size, path, diag);
+	} else {
+		size = 0;
+		err = read_stream(k, fd, path, &size, diag);
+	}
+	end = estimate_end(k->e, size, err ? NULL : diag);
+	err = err ? err : end;
 	return err ? warn(k, path, err, diag) : 0;
 }
 
@@ -234,10 +391,12 @@ static int read_path(struct walk *k, const char *path, struct akin_diag *diag)
 	int fd, err;
 
 	if (strcmp(path, "-") == 0)
-		return read_fd(k, STDIN_FILENO, "standard input", diag);
+		return k->e ? read_fd(k, STDIN_FILENO, "standard input",
+				      diag) : 0;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return walk_tree(k, path, diag);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY |
+			(k->e ? 0 : O_NONBLOCK));
 	if (fd < 0)
 		return diag_set_errno(diag, error_from_errno(errno), errno,
 				      "%s", path);
@@ -246,11 +405,11 @@ static int read_path(struct walk *k, const char *path, struct akin_diag *diag)
 	return err;
 }
 
-int estimate_path(struct estimate *e, const char *path,
+int estimate_path(struct estimate *e, const char *path, const char *prefix,
 		  const struct estimate_walk_ops *ops, struct estimate_walk *w,
 		  struct akin_diag *diag)
 {
-	struct walk k = { .e = e, .ops = ops, .w = w };
+	struct walk k = { .e = e, .ops = ops, .w = w, .prefix = prefix };
 	int err;
 
 	k.buf = mem_alloc(READ_BYTES);
@@ -261,6 +420,17 @@ int estimate_path(struct estimate *e, const char *path,
 		err = read_path(&k, path, diag);
 	estimate_set_release(&k.links);
 	mem_free(k.dirs);
+	mem_free(k.key);
 	mem_free(k.buf);
 	return err;
+}
+
+s64 estimate_path_time(const char *path)
+{
+	struct stat st;
+
+	if (strcmp(path, "-") == 0 || stat(path, &st) ||
+	    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		return 0;
+	return (s64)st.st_mtime;
 }
