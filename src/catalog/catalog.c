@@ -86,7 +86,7 @@ static int drop_leftover(struct disk *meta, const char *name,
 
 	if (!err || err == -AKIN_E_absent)
 		return 0;
-	return diag_set(diag, err, "%s", d.text);
+	return diag_pass(diag, err, &d);
 }
 
 static int create(struct disk *meta, struct catalog *c, struct akin_diag *diag)
@@ -120,7 +120,7 @@ int catalog_create(struct disk *meta, const struct pool_id *pool,
 		return diag_set(diag, -AKIN_E_exists,
 				"there is a catalog already");
 	if (err != -AKIN_E_absent)
-		return diag_set(diag, err, "%s", d.text);
+		return diag_pass(diag, err, &d);
 	err = catalog_new(meta, pool, NULL, &c, diag);
 	if (err)
 		return err;

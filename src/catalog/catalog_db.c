@@ -603,7 +603,7 @@ int catalog_read_begin(struct catalog *c, struct akin_diag *diag)
 	if (err == -AKIN_E_busy)
 		busy_hint(c, &d);
 	finish(c);
-	(void)diag_set(diag, err, "%s", d.text);
+	(void)diag_pass(diag, err, &d);
 	if (d.hint[0])
 		diag_hint(diag, "%s", d.hint);
 	return err;

@@ -316,7 +316,7 @@ int catalog_standing(struct catalog *c, u64 number, enum catalog_which *out,
 	if (err == -AKIN_E_snap_unknown)
 		*out = CATALOG_UNKNOWN;
 	else if (err < 0)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	return 0;
 }
 
@@ -408,7 +408,7 @@ static int judge(struct catalog *c, struct catalog_forget *row, u64 as_of,
 	if (err == -AKIN_E_snap_unknown)
 		return 0;
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	row->outcome = FORGET_DONE;
 	if (have && l.txn > as_of)
 		row->outcome = FORGET_CHANGED;

@@ -107,7 +107,7 @@ static int close_group(struct gc *g, struct container_reader *r, u32 index,
 	if (err && akin_error_class(err) == AKIN_CLASS_CORRUPT)
 		return mark_bases(g, container_directory(r), diag);
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	for (i = 0; !err && i < cg.header.nr_refs; i++) {
 		err = mark_ref(g, &cg.header.refs[i], &lone, diag);
 		/* Looked up anew: marks move and go while others come. */

@@ -150,7 +150,7 @@ static int list_files(struct sweep *s)
 		if (err == -AKIN_E_absent && !s->diag->code)
 			err = 0;	/* a folder that is gone holds nothing */
 		if (err)
-			ignore_result(diag_set(s->diag, err, "%s", why.text));
+			ignore_result(diag_pass(s->diag, err, &why));
 	}
 	return err;
 }

@@ -233,7 +233,7 @@ static int copy_part(struct gc_writer *w, u32 index, struct akin_diag *diag)
 	if (err && akin_error_class(err) == AKIN_CLASS_CORRUPT)
 		return copy_whole(w, index, diag);
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	for (i = 0; !err && i < gr->nr; i++) {
 		at = gr->first + i;
 		if (gc_is_kept(w->bits, w->from->entries[at].entry))

@@ -293,7 +293,7 @@ static int do_snapshot(struct optimize *o, const struct job *j,
 	err = catalog_snapshot(c, j->number, &s, &why);
 	if (err)	/* forgotten meanwhile */
 		return err == -AKIN_E_snap_unknown ? 0 :
-			       diag_set(diag, err, "%s", why.text);
+			       diag_pass(diag, err, &why);
 	have_before = j->parent && !catalog_snapshot(c, j->parent, &before,
 						     NULL);
 	session_set_delta_depth(o->session, j->depth);

@@ -16,7 +16,7 @@ static int there(struct disk *data, const char *name, struct akin_diag *diag)
 	err = disk_stat(data, name, &st, &why);
 	if (!err)
 		return 1;
-	return err == -AKIN_E_absent ? 0 : diag_set(diag, err, "%s", why.text);
+	return err == -AKIN_E_absent ? 0 : diag_pass(diag, err, &why);
 }
 
 /* Rename @from to @to unless @to is there; no longer there is @absent. */
@@ -59,7 +59,7 @@ static int drop(struct disk *data, const char *name, struct akin_diag *diag)
 
 	if (!err || err == -AKIN_E_absent)
 		return 0;
-	return diag_set(diag, err, "%s", why.text);
+	return diag_pass(diag, err, &why);
 }
 
 int record_revive(struct disk *data, u64 number, struct akin_diag *diag)

@@ -243,7 +243,7 @@ static int find_parent(struct walk *w, const char *const *paths,
 	if (err == -AKIN_E_absent)
 		return 0;
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	w->have_parent = true;
 	memcpy(b->snap.parent, w->parent.id, sizeof(b->snap.parent));
 	/* The best guess of what there is to do, for the ETA. */

@@ -110,5 +110,5 @@ int akin_check(struct akin_pool *p, const struct akin_check_options *opt,
 	}
 	counters_add(p->counters, findings, result.findings);
 	counters_add(p->counters, chunks_damaged, result.chunks_damaged);
-	return err;
+	return diag_said(diag, err);
 }

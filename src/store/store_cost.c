@@ -74,7 +74,7 @@ static int mark_chunks(struct store_cost *c, u32 n, const struct hint *hint,
 
 	err = n ? depot_locate(c->depot, hint, c->fps, n, c->hits, &why) : 0;
 	if (err && !verify_is_damage(err))
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	for (i = 0; i < n; i++) {
 		hit = &c->hits[i];
 		if (!hit->container) {
@@ -166,7 +166,7 @@ static int follow_group(struct store_cost *c, struct container_reader *r,
 		return 0;
 	}
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	for (i = 0; !err && i < cg.header.nr_refs; i++) {
 		ref = &cg.header.refs[i];
 		for (k = 0; !err && k < ref->nr; k++)
@@ -265,7 +265,7 @@ static int descend(struct store_cost *c, bool fresh_only,
 			c->sum.unreadable += !fresh_only;
 			err = 0;
 		} else {
-			err = diag_set(diag, err, "%s", why.text);
+			err = diag_pass(diag, err, &why);
 		}
 	}
 	mem_free(numbers);

@@ -276,7 +276,7 @@ static int settle(struct forget *f, const struct policy_item *item, u64 series)
 	/* Somebody else has forgotten it by now. */
 	if (err == -AKIN_E_snap_unknown)
 		return 0;
-	return err < 0 ? diag_set(f->diag, err, "%s", why.text) : err;
+	return err < 0 ? diag_pass(f->diag, err, &why) : err;
 }
 
 /* The @nr candidates at @c are a series. */

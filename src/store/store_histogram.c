@@ -146,7 +146,7 @@ static int tolerate(struct histogram *h, int err, const struct akin_diag *why)
 	if (err >= 0)
 		return err;
 	if (!verify_is_damage(err))
-		return diag_set(h->diag, err, "%s", why->text);
+		return diag_pass(h->diag, err, why);
 	h->out->unreadable += h->first == 0;
 	return 0;
 }
@@ -168,7 +168,7 @@ static int count_leaf(struct histogram *h, const struct recipe_entry *e, u32 nr,
 		return 0;
 	err = depot_locate(&h->p->depot, hint, h->fps, n, h->hits, &why);
 	if (err && !verify_is_damage(err))
-		return diag_set(h->diag, err, "%s", why.text);
+		return diag_pass(h->diag, err, &why);
 	for (i = 0; i < n; i++)
 		add_times(h, &h->hits[i], h->times[i]);
 	return 0;
@@ -368,7 +368,7 @@ static int sum_containers(struct histogram *h)
 			h->out->unreadable++;
 			err = 0;
 		} else {
-			return diag_set(h->diag, err, "%s", why.text);
+			return diag_pass(h->diag, err, &why);
 		}
 		if (!err)
 			err = tick(h);

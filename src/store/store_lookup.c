@@ -229,7 +229,7 @@ static int read_data(void *ctx, const u8 *data, u64 len, int err,
 	struct read_out *r = ctx;
 
 	if (err)
-		return diag_set(diag, err, "%s", why->text);
+		return diag_pass(diag, err, why);
 	err = store_check_stop(r->p, diag);
 	return err ? err : r->data(r->ctx, data, (size_t)len);
 }

@@ -148,7 +148,7 @@ static int find_newest(struct akin_reader *r, const char *path, u32 space_len,
 	if (err == -AKIN_E_path_unknown)
 		diag_set(diag, err, "'%s': there is no such object", path);
 	else if (err)
-		diag_set(diag, err, "%s", why.text);
+		diag_pass(diag, err, &why);
 	mem_free(l.numbers);
 	mem_free(space);
 	return err;
@@ -215,7 +215,7 @@ static int copy_data(void *ctx, const u8 *data, u64 len, int err,
 	struct copy *c = ctx;
 
 	if (err)
-		return diag_set(diag, err, "%s", why->text);
+		return diag_pass(diag, err, why);
 	err = store_check_stop(c->p, diag);
 	return err ? err : c->data(c->ctx, data, (size_t)len);
 }

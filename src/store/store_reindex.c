@@ -269,7 +269,7 @@ static int replace(struct reindex *r, struct dead *dead, bool *done_ret)
 			break;
 	}
 	mem_free(runs);
-	return err ? diag_set(r->diag, err, "%s", why.text) : 0;
+	return err ? diag_pass(r->diag, err, &why) : 0;
 }
 
 /*
@@ -431,7 +431,7 @@ int store_mend_index(struct akin_pool *p,
 		say(ctx, text);
 	err = store_reindex(p, NULL, &res, &why);
 	if (err == -AKIN_E_interrupted)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	if (err)
 		snprintf(text, sizeof(text), "the index could not be rebuilt "
 			 "(%s): what is there may be stored again", why.text);

@@ -75,7 +75,7 @@ static int settle(struct restore *r, const char *path, int err,
 				akin_strerror(err));
 	default:
 		if (err == -AKIN_E_too_many_files)
-			return diag_set(diag, err, "%s", why->text);
+			return diag_pass(diag, err, why);
 		r->nr_failed++;
 		restore_warn(r, path, err, why->code ? why->text :
 			     akin_strerror(err));

@@ -34,7 +34,7 @@ static int add_size(struct sum *s, const char *name, u64 *to)
 	if (err == -AKIN_E_absent)
 		return 0;
 	if (err)
-		return diag_set(s->diag, err, "%s", why.text);
+		return diag_pass(s->diag, err, &why);
 	*to += st.alloc_bytes;
 	return 0;
 }
@@ -79,7 +79,7 @@ static int sum_dir(struct sum *s, const char *dir)
 	/* A directory may go while we look. */
 	if (!err || (err == -AKIN_E_absent && s->depth > 0))
 		return 0;
-	return diag_set(s->diag, err, "%s", why.text);
+	return diag_pass(s->diag, err, &why);
 }
 
 static int sum_disk(struct sum *s, struct disk *disk)

@@ -51,7 +51,7 @@ static int add_container(void *ctx, const struct catalog_container *row)
 	err = container_open(sums->p->data, &sums->p->super.pool, row->number,
 			     row->generation, &r, &why);
 	if (err == -AKIN_E_nomem)
-		return diag_set(sums->diag, err, "%s", why.text);
+		return diag_pass(sums->diag, err, &why);
 	if (err) {
 		sums->nr_unreadable++;
 		return 0;

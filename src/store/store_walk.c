@@ -221,7 +221,7 @@ static int read_content(struct walk *w, const char *name,
 		return err;
 	err = copy_pieces(w, f, &fatal, &why);
 	if (err && (fatal || !is_source_error(err)))
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	err2 = source_file_finish(f, &t->node, err ? NULL : &why);
 	if (!err)
 		err = err2;

@@ -273,7 +273,7 @@ int target_open(const char *path, const struct target_options *opt,
 	if (err == -AKIN_E_absent && opt->dry_run) {
 		t->levels[0].absent = true;
 	} else if (err) {
-		diag_set(diag, err, "%s", why.text);
+		diag_pass(diag, err, &why);
 		goto fail;
 	}
 	err = extra_open(t, diag);

@@ -99,7 +99,7 @@ static int flush_scrubs(struct verify *v, struct akin_diag *diag)
 
 	err = catalog_note_scrubs(v->catalog, v->scrubs, v->nr_scrubs, &why);
 	if (err && akin_error_class(err) != AKIN_CLASS_NOSPACE)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	v->unnoted = v->unnoted || err;
 	return 0;
 }

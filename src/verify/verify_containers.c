@@ -235,7 +235,7 @@ static int spread_to(struct pass *p, struct task *t, u32 index,
 	o->bad = UINT32_MAX;
 	o->err = container_read_group(t->reader, index, &g, &why);
 	if (o->err && !verify_is_damage(o->err))
-		return diag_set(diag, o->err, "%s", why.text);
+		return diag_pass(diag, o->err, &why);
 	o->read = o->err != 0;
 	if (!o->err && damaged_ref(&p->v->depot->damage, &g.header, &o->base))
 		o->err = -AKIN_E_bad_data;

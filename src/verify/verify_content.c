@@ -150,7 +150,7 @@ static int locate(struct content_checker *c, u32 n, const struct hint *hint,
 
 	err = depot_locate(c->depot, hint, c->fps, n, c->hits, why);
 	if (err && !verify_is_damage(err))
-		return diag_set(diag, err, "%s", why->text);
+		return diag_pass(diag, err, why);
 	return 0;
 }
 
@@ -223,7 +223,7 @@ static int load(struct content_checker *c, u32 level, const struct fp *fp,
 		return 0;
 	}
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	c->stats.pieces++;
 	err = decode_piece(f, level, fp, bytes, v);
 	return err < 0 ? diag_set(diag, err, "recipe piece") : err;

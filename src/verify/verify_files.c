@@ -285,7 +285,7 @@ static int one_container_file(void *ctx, const char *name, bool is_dir)
 	err = catalog_names_file(p->v->catalog, number, (u32)gen, &named,
 				 &why);
 	if (err)
-		return diag_set(p->diag, err, "%s", why.text);
+		return diag_pass(p->diag, err, &why);
 	return named ? 0 : judge_container(p, name);
 }
 
@@ -321,7 +321,7 @@ static int one_record_file(void *ctx, const char *name, bool is_dir)
 		return count_orphan(p);
 	err = catalog_standing(p->v->catalog, number, &which, &why);
 	if (err)
-		return diag_set(p->diag, err, "%s", why.text);
+		return diag_pass(p->diag, err, &why);
 	return which == CATALOG_UNKNOWN ? count_orphan(p) : 0;
 }
 

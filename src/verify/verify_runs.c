@@ -104,7 +104,7 @@ static int check_level(struct run_check *c, unsigned level,
 		err = file_pread(c->file, c->p->buf, n * RUN_PAGE_BYTES,
 				 page * RUN_PAGE_BYTES, &why);
 		if (err && !verify_is_damage(err))
-			return diag_set(diag, err, "%s", why.text);
+			return diag_pass(diag, err, &why);
 		if (err)
 			bad_page(c, page, err);
 		else

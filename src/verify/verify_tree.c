@@ -128,7 +128,7 @@ static int one_failure(struct walk *w, const struct tree_step *step, int err,
 	const char *path = step->event == TREE_LEAVE ? step->path : "";
 
 	if (!verify_is_damage(err) || !w->nr)
-		return diag_set(w->diag, err, "%s", why->text);
+		return diag_pass(w->diag, err, why);
 	found(w, path, err, why->text);
 	pop(w);
 	return 0;
