@@ -61,6 +61,7 @@ int cli_open_session(struct cli *c, bool read_only)
 		.engine = cli_engine(a->engine),
 		.throttle_meta = a->throttle.meta,
 		.throttle_data = a->throttle.data,
+		.single_writer = a->single_writer,
 	};
 	int err;
 
@@ -82,6 +83,7 @@ static int open_pool(struct cli *c, bool read_only, bool rehearse)
 		.rehearse = rehearse,
 		.throttle_meta = c->args.throttle.meta,
 		.throttle_data = c->args.throttle.data,
+		.single_writer = c->args.single_writer,
 	};
 	int err = cli_need_pool(c);
 

@@ -171,6 +171,7 @@ static int open_other(struct cli *c, struct akin_pool **out)
 		.nr_threads = c->args.threads,
 		.throttle_meta = c->args.throttle.meta,
 		.throttle_data = c->args.throttle.data,
+		.single_writer = c->args.single_writer,
 	};
 	int err;
 

@@ -53,6 +53,7 @@ int cli_cmd_init(struct cli *c)
 		.compression = a->compression,
 		.hash = a->hash,
 		.delta_depth = cli_delta_depth(a),
+		.single_writer = a->single_writer,
 		.like = a->like,
 		.verify = cli_verify_level(a->verify_level),
 		.engine = cli_engine(a->engine),

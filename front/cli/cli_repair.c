@@ -165,6 +165,7 @@ int cli_cmd_repair(struct cli *c)
 		.nr_threads = c->args.threads,
 		.throttle_meta = c->args.throttle.meta,
 		.throttle_data = c->args.throttle.data,
+		.single_writer = c->args.single_writer,
 	};
 	struct akin_repair_options opt = {
 		.dry_run = c->args.dry_run,

@@ -53,6 +53,9 @@ const struct cli_option cli_options[] = {
 	{ "threads", 0, CLI_COUNT, "N", CLI_ALL, AT(threads),
 	  "work with N threads (default: one per processor)",
 	  .env = "AKIN_THREADS" },
+	{ "single-writer", 0, CLI_FLAG, NULL, CLI_ALL, AT(single_writer),
+	  "nobody else uses the pool meanwhile, on no machine: do without locks "
+	  "where there are none (see 'akin help machines')" },
 	{ "help", 'h', CLI_FLAG, NULL, CLI_ALL, AT(help),
 	  "explain the command, by example", .line_only = true },
 	{ "version", 0, CLI_FLAG, NULL, CLI_ALL, AT(version),

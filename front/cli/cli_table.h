@@ -37,6 +37,7 @@ struct cli_args {
 	uint64_t memory;
 	unsigned threads;
 	struct cli_throttle throttle;
+	bool single_writer;
 	/* init */
 	const char *meta_dir, *data_dir, *compression, *hash, *like;
 	const char *delta_depth;	/* a digit; of backup too */

@@ -121,6 +121,28 @@ const struct cli_topic cli_topics[] = {
 	"is a size each second. Everything that is printed is in KiB, MiB, GiB:\n"
 	"powers of 1024.\n", NULL },
 
+	{ "machines", "MACHINES", "locks, network file systems, several machines",
+	"Any number of commands may use a pool at the same time, on one machine.\n"
+	"Locks of the kernel keep them apart; they go when a process dies, so none\n"
+	"is ever left behind.\n"
+	"\n"
+	"On file systems that several machines can reach (NFS, SMB, cluster file\n"
+	"systems, whatever comes through FUSE), a machine may not see the locks of\n"
+	"another, nor at once what it writes. There the pool notes which machine\n"
+	"uses it, in its file meta/locks, and another one is refused, by name. So\n"
+	"it is after a machine has died while it used the pool: if that one is\n"
+	"gone, say --single-writer once. The machine itself goes on by itself.\n"
+	"Commands that only read are not refused.\n"
+	"\n"
+	"A file system without locks is refused, too. --single-writer, also in the\n"
+	"configuration, is for who is sure that one command at a time uses the\n"
+	"pool: then nothing else keeps them apart. What reads goes on without\n"
+	"locks anyway.\n"
+	"\n"
+	"Backups from several machines into one pool go over the network to a\n"
+	"machine that runs akin: 'ssh db1 pg_dumpall | akin backup --host db1\n"
+	"--stdin db.sql'.\n", NULL },
+
 	{ "verification", "VERIFICATION", "how sure a backup is of what it stores",
 	"A backup recognises data that is stored already by its fingerprint. The\n"
 	"LEVEL of --verify says what else it does:\n"

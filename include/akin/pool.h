@@ -79,6 +79,7 @@ struct akin_init_options {
 				 * again from it */
 	const char *like;	/* another pool's path: share its cut and
 				 * fingerprint keys and its chunk size */
+	bool single_writer;	/* see struct akin_open_options */
 };
 
 AKIN_API int akin_pool_init(const struct akin_init_options *opt,
@@ -118,6 +119,13 @@ struct akin_open_options {
 	 */
 	bool rehearse;
 	struct akin_throttle throttle_meta, throttle_data;
+	/*
+	 * The caller is sure that nobody else has the pool open until it is
+	 * closed, on this machine or another: file systems without locks will
+	 * do, and a record of another machine that uses it is not believed.
+	 * Locks that there are, are taken all the same.
+	 */
+	bool single_writer;
 };
 
 AKIN_API int akin_pool_open(const struct akin_open_options *opt,

@@ -75,6 +75,7 @@ struct akin_session_options {
 	enum akin_engine engine;
 	/* From version 2 on; see struct akin_open_options. */
 	struct akin_throttle throttle_meta, throttle_data;
+	bool single_writer;
 };
 
 /* Strings are copied. */

@@ -203,6 +203,11 @@ void disk_count_into(struct disk *d, struct counters_disk *to)
 	d->count_into = to;
 }
 
+bool disk_shared(struct disk *d, struct machine *me)
+{
+	return d->ops->shared && d->ops->shared(d, me);
+}
+
 void disk_free(struct disk *d)
 {
 	if (d)
@@ -335,14 +340,24 @@ void file_prefetch(struct file *f, u64 off, u64 len)
 		f->disk->ops->prefetch(f, off, len);
 }
 
+/* Who is alone may do without. */
+static int without_locks(const struct call *c, int err)
+{
+	if (err != -AKIN_E_no_locks || !c->disk->lockless)
+		return err;
+	diag_clear(c->diag);
+	return 0;
+}
+
 int file_lock(struct file *f, enum disk_lock kind, u64 off, u64 len,
 	      struct akin_diag *diag)
 {
 	struct call c = call_begin(f->disk, &disk_io(f->disk)->other, diag);
+	int err;
 
 	akin_assert(disk_range_ok(off, len));
-	return call_end(&c, f->name, 0,
-			f->disk->ops->lock(f, kind, off, len, c.diag));
+	err = f->disk->ops->lock(f, kind, off, len, c.diag);
+	return call_end(&c, f->name, 0, without_locks(&c, err));
 }
 
 int file_lock_test(struct file *f, enum disk_lock kind, u64 off, u64 len,
@@ -356,7 +371,7 @@ int file_lock_test(struct file *f, enum disk_lock kind, u64 off, u64 len,
 	*len_ret = 0;
 	err = f->disk->ops->lock_test(f, kind, off, len, off_ret, len_ret,
 				      c.diag);
-	return call_end(&c, f->name, 0, err);
+	return call_end(&c, f->name, 0, without_locks(&c, err));
 }
 
 int file_close(struct file *f, struct akin_diag *diag)

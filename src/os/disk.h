@@ -37,6 +37,7 @@
 
 struct disk;
 struct file;
+struct machine;
 
 /* Flags of disk_open(). */
 #define DISK_WRITE  0x1	/* read and write; otherwise read only */
@@ -104,6 +105,11 @@ struct disk_ops {
 			struct akin_diag *diag);
 	int (*space)(struct disk *d, struct disk_space *out,
 		     struct akin_diag *diag);
+	/*
+	 * Other machines may have the same files open, or nobody can say that
+	 * they have not; then *me is which machine this is. NULL: none can.
+	 */
+	bool (*shared)(struct disk *d, struct machine *me);
 	void (*free)(struct disk *d);
 
 	/* Exactly @n bytes; fewer is -AKIN_E_short_read. @n may be 0. */
@@ -162,6 +168,9 @@ struct disk {
 	const struct disk_ops *ops;
 	const char *label;	/* "metadata" or "data", for messages; borrowed,
 				 * set by who made the disk, may be NULL */
+	bool lockless;		/* set by who made it: where the file system has
+				 * no locks, all are granted; nobody else is
+				 * there */
 	struct counters_disk *count_into;	/* borrowed; NULL: own */
 	struct counters_disk own;
 };
@@ -208,6 +217,7 @@ int disk_sync_dir(struct disk *d, const char *name, struct akin_diag *diag)
 	__must_check;
 int disk_space(struct disk *d, struct disk_space *out, struct akin_diag *diag)
 	__must_check;
+bool disk_shared(struct disk *d, struct machine *me);
 /* NULL is fine. */
 void disk_free(struct disk *d);
 

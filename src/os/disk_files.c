@@ -17,12 +17,14 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/disk_files.h"
+#include "os/machine.h"
 
 /* One write() of zeros where fallocate() does not exist. */
 #define ZERO_BYTES ((size_t)64 * 1024)
@@ -324,6 +326,45 @@ static int files_space(struct disk *disk, struct disk_space *out,
 	return 0;
 }
 
+/*
+ * File systems that one kernel has for itself. The others are network and
+ * cluster file systems, and FUSE, which may be anything.
+ */
+static const u32 own_systems[] = {
+	0xef53,		/* ext2, ext3, ext4 */
+	0x58465342,	/* XFS */
+	0x9123683e,	/* Btrfs */
+	0x2fc12fc1,	/* ZFS */
+	0xca451a4e,	/* bcachefs */
+	0xf2f52010,	/* F2FS */
+	0x01021994,	/* tmpfs */
+	0x858458f6,	/* ramfs */
+	0x794c7630,	/* overlayfs */
+	0x3153464a,	/* JFS */
+	0x4d44,		/* FAT */
+	0x2011bab0,	/* exFAT */
+	0x7366746e,	/* NTFS3 */
+	0x482b,		/* HFS+ */
+	0x3434,		/* NILFS2 */
+	0x15013346,	/* UDF */
+	0x9660,		/* ISO 9660 */
+	0x73717368,	/* squashfs */
+};
+
+static bool files_shared(struct disk *disk, struct machine *me)
+{
+	struct statfs fs;
+	size_t i;
+
+	if (fstatfs(to_files(disk)->root_fd, &fs) == 0) {
+		for (i = 0; i < ARRAY_SIZE(own_systems); i++)
+			if ((u32)fs.f_type == own_systems[i])
+				return false;
+	}
+	machine_read(me);
+	return true;
+}
+
 static void files_free(struct disk *disk)
 {
 	struct files_disk *d = to_files(disk);
@@ -560,6 +601,9 @@ static int lock_failed(const char *what, int err, u64 off, u64 len,
 		code = -AKIN_E_busy;
 	else if (err == EINVAL || err == EOPNOTSUPP || err == ENOSYS)
 		code = -AKIN_E_no_locks;
+	if (code == -AKIN_E_no_locks)
+		return diag_set_errno(diag, code, err,
+				      "the file system has no locks");
 	return diag_set_errno(diag, code, err, "%s of %llu bytes at %llu", what,
 			      (unsigned long long)len,
 			      (unsigned long long)off);
@@ -631,6 +675,7 @@ static const struct disk_ops files_ops = {
 	.list = files_list,
 	.sync_dir = files_sync_dir,
 	.space = files_space,
+	.shared = files_shared,
 	.free = files_free,
 	.pread = files_pread,
 	.pwrite = files_pwrite,

@@ -914,6 +914,7 @@ int disk_overlay_new(struct disk *below, struct disk *scratch,
 	}
 	o->disk.ops = &overlay_ops;
 	o->disk.label = below->label;
+	o->disk.lockless = below->lockless;
 	o->below = below;
 	o->scratch_disk = scratch;
 	o->memory_left = memory_bytes;

@@ -269,6 +269,11 @@ static int throttled_space(struct disk *d, struct disk_space *out,
 	return t->below->ops->space(t->below, out, diag);
 }
 
+static bool throttled_shared(struct disk *d, struct machine *me)
+{
+	return disk_shared(to_throttled(d)->below, me);
+}
+
 static void throttled_free(struct disk *d)
 {
 	struct throttled *t = to_throttled(d);
@@ -448,6 +453,7 @@ static const struct disk_ops throttled_ops = {
 	.list = throttled_list,
 	.sync_dir = throttled_sync_dir,
 	.space = throttled_space,
+	.shared = throttled_shared,
 	.free = throttled_free,
 	.pread = throttled_pread,
 	.pwrite = throttled_pwrite,
@@ -477,6 +483,7 @@ int disk_throttle_new(struct disk *below, const struct throttle_limits *limits,
 	}
 	t->disk.ops = &throttled_ops;
 	t->disk.label = below->label;
+	t->disk.lockless = below->lockless;
 	t->below = below;
 	t->clock = clock ? clock : &real_clock;
 	throttle_init(&t->throttle, limits);

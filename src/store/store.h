@@ -37,6 +37,8 @@ struct akin_pool {
 	unsigned nr_threads;
 	bool read_only;
 	bool rehearse;		/* all changes are to an overlay */
+	bool single_writer;	/* nobody else is there, says the caller */
+	bool entered;		/* see store_host.c */
 	struct disk *scratch;	/* of the overlays; may be NULL */
 	struct catalog *catalog;
 	struct index *index;
@@ -86,6 +88,9 @@ int store_throttle(const struct akin_throttle *how, struct disk **d,
 		   struct akin_diag *diag) __must_check;
 /* Open what lies on p->meta and p->data, whose superblock is p->super. */
 int store_open_parts(struct akin_pool *p, struct akin_diag *diag) __must_check;
+
+/* What to do about -AKIN_E_no_locks. */
+void store_hint_locks(struct akin_diag *diag);
 
 /* The index as the catalog has it now: 1, or 0 if nothing was committed since
  * the last time, or an error. */
@@ -157,6 +162,17 @@ void store_return_stream_memory(struct akin_pool *p);
 /* store_counters.c: from here on everything is counted. */
 int store_counters_open(struct akin_pool *p, struct akin_diag *diag)
 	__must_check;
+
+/*
+ * store_host.c. A pool that several machines can reach is this one's from here
+ * on, if it was free or this one's before; else -AKIN_E_busy. For writing
+ * handles, before anything is written; opens p->locks, if there is one.
+ */
+int store_host_enter(struct akin_pool *p, struct akin_diag *diag) __must_check;
+/* Take the lock of it again, where all have been given up. */
+int store_host_lock(struct akin_pool *p, struct akin_diag *diag) __must_check;
+/* The last one of this machine leaves it free. Best effort. */
+void store_host_leave(struct akin_pool *p);
 
 /* store_lock.c: kernel locks in the file "locks" of the metadata directory,
  * which is opened unless p->locks has it. */

@@ -8,6 +8,7 @@
  *	byte GC_BYTE		somebody reclaims (write lock)
  *	byte SIMILAR_BYTE	somebody replaces the similarity table (write
  *				lock)
+ *	bytes before it		see store_host.c
  *	byte SESSION_BASE + S	session S lives (write lock)
  */
 #include "catalog/catalog_gc.h"
@@ -49,14 +50,14 @@ int store_lock_open(struct akin_pool *p, struct akin_diag *diag)
 		return 0;
 	}
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	err = catalog_txn(p->catalog, &p->txn, diag);
 	if (err)
 		return err;
 	err = file_lock(p->locks, DISK_LOCK_READ, p->txn, 1, &why);
 	/* On media that nobody can write, nothing will be deleted either. */
 	if (err && !p->read_only && !p->rehearse)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	return look(p, diag);
 }
 
@@ -138,6 +139,8 @@ int store_unlock_all(struct akin_pool *p, struct akin_diag *diag)
 	err = file_lock(p->locks, DISK_LOCK_NONE, p->txn + 1, 0, diag);
 	if (!err && p->txn)
 		err = file_lock(p->locks, DISK_LOCK_NONE, 0, p->txn, diag);
+	if (!err)
+		err = store_host_lock(p, diag);
 	return err ? err : file_lock(p->locks, DISK_LOCK_READ, p->txn, 1, diag);
 }
 
@@ -180,7 +183,7 @@ int store_generation(void *pool, u64 container, u32 *generation_ret,
 	if (err == -AKIN_E_absent)
 		atomic_store(gone, container);
 	if (err)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	*generation_ret = row.generation;
 	return 0;
 }

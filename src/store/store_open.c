@@ -43,6 +43,7 @@ static int open_disk(const struct akin_open_options *opt, const char *name,
 			     &why);
 	if (!err) {
 		(*out)->label = label;
+		(*out)->lockless = opt->single_writer;
 		err = store_throttle(throttle, out, &why);
 	}
 	if (!err)
@@ -50,7 +51,7 @@ static int open_disk(const struct akin_open_options *opt, const char *name,
 	if (!err)
 		return 0;
 	if (err != -AKIN_E_absent)
-		return diag_set(diag, err, "%s", why.text);
+		return diag_pass(diag, err, &why);
 	diag_set(diag, -AKIN_E_pool_missing,
 		 "%s: no %s pool there", path, label);
 	if (strcmp(label, "metadata") == 0)
@@ -253,6 +254,12 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 	return decoder_init(&p->dec, &codec, diag);
 }
 
+void store_hint_locks(struct akin_diag *diag)
+{
+	diag_hint(diag, "If nobody else uses the pool meanwhile, from this "
+		  "machine or another, --single-writer does without.");
+}
+
 int store_open_parts(struct akin_pool *p, struct akin_diag *diag)
 {
 	struct catalog_options copt = { .read_only = p->read_only,
@@ -260,6 +267,8 @@ int store_open_parts(struct akin_pool *p, struct akin_diag *diag)
 	int err;
 
 	err = store_counters_open(p, diag);
+	if (!err)
+		err = store_host_enter(p, diag);
 	if (!err)
 		err = catalog_open(p->meta, &p->super.pool, &copt,
 				   &p->catalog, diag);
@@ -273,6 +282,8 @@ int store_open_parts(struct akin_pool *p, struct akin_diag *diag)
 		err = open_depot(p, diag);
 	if (!err)
 		err = store_damage_load(p, diag);
+	if (err == -AKIN_E_no_locks)
+		store_hint_locks(diag);
 	return err;
 }
 
@@ -300,6 +311,7 @@ int store_new(const struct akin_open_options *opt, struct akin_pool **out,
 					  (unsigned)(nr > 0 ? nr : 1);
 	p->read_only = opt->read_only;
 	p->rehearse = opt->rehearse;
+	p->single_writer = opt->single_writer;
 	p->path = mem_strdup(opt->path ? opt->path : "");
 	*out = p;
 	if (!p->path)
@@ -321,6 +333,7 @@ int store_open_hashed(struct disk *meta, struct disk *data,
 	if (p) {
 		p->meta = meta;
 		p->data = data;
+		meta->lockless = opt->single_writer;
 		p->data_hash = data_hash;
 	} else {
 		disk_free(meta);
@@ -375,6 +388,7 @@ void akin_pool_close(struct akin_pool *p)
 		depot_release(&p->depot);
 	index_close(p->index);
 	catalog_close(p->catalog);
+	store_host_leave(p);
 	/* Only locks hang on it, and they go in any case. */
 	ignore_result(file_close(p->locks, NULL));
 	if (p->meta)

@@ -328,6 +328,10 @@ static int run(struct store_repair *r, struct akin_diag *diag)
 	err = look_at_supers(r, diag);
 	if (err)
 		return err;
+	if (r->p->meta)
+		err = store_host_enter(r->p, diag);
+	if (err)
+		return err;
 	rescue = look_at_catalog(r, why, sizeof(why), diag);
 	if (rescue < 0)
 		return rescue;
@@ -341,6 +345,8 @@ static int run_and_close(struct store_repair *r, struct akin_diag *diag)
 {
 	int err = run(r, diag);
 
+	if (err == -AKIN_E_no_locks)
+		store_hint_locks(diag);
 	if (r->opt->opened)
 		r->opt->opened(r->opt->ctx, NULL);
 	akin_pool_close(r->p);
@@ -366,6 +372,7 @@ int store_repair_on(struct disk *meta, struct disk *data,
 	}
 	r.p->meta = meta;
 	r.p->data = data;
+	meta->lockless = open->single_writer;
 	if (err) {
 		akin_pool_close(r.p);
 		return diag_said(diag, err);
@@ -426,6 +433,7 @@ static int open_disks(struct store_repair *r,
 	if (err)
 		return diag_pass(diag, err, &why);
 	r->p->meta->label = "metadata";
+	r->p->meta->lockless = opt->single_writer;
 	return store_throttle(&opt->throttle_meta, &r->p->meta, diag);
 }
 

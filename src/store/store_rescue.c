@@ -564,6 +564,7 @@ static int make_meta_dir(struct store_repair *r, struct akin_diag *diag)
 	if (disk_files_new(r->meta_path, true, &r->p->meta, diag))
 		return diag ? diag->code : -AKIN_E_io;
 	r->p->meta->label = "metadata";
+	r->p->meta->lockless = r->p->single_writer;
 	return store_throttle(&r->throttle_meta, &r->p->meta, diag);
 }
 
@@ -601,6 +602,8 @@ static int rescue(struct rescue *s, const char *why,
 		err = make_meta_dir(r, s->diag);
 	if (!err)
 		err = store_lock_all(r->p, s->diag);
+	if (!err)
+		err = store_host_enter(r->p, s->diag);
 	if (err)
 		return err;
 	carry(s);

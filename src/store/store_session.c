@@ -90,6 +90,7 @@ static int open_pool(const struct akin_session_options *opt,
 	if (opt->version >= 2) {
 		o.throttle_meta = opt->throttle_meta;
 		o.throttle_data = opt->throttle_data;
+		o.single_writer = opt->single_writer;
 	}
 	return akin_pool_open(&o, &s->pool, diag);
 }

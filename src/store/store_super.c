@@ -315,6 +315,7 @@ int store_init_on(struct disk *meta, struct disk *data,
 	struct super s;
 	int err;
 
+	meta->lockless = opt->single_writer;
 	err = make_super(opt, &s, diag);
 	return err ? err : fill(meta, data, &s, diag);
 }
@@ -341,8 +342,12 @@ int akin_pool_init(const struct akin_init_options *opt, struct akin_diag *diag)
 		err = open_empty(meta_path, "metadata", &meta, diag);
 	if (!err)
 		err = open_empty(data_path, "data", &data, diag);
-	if (!err)
+	if (!err) {
+		meta->lockless = opt->single_writer;
 		err = fill(meta, data, &s, diag);
+	}
+	if (err == -AKIN_E_no_locks)
+		store_hint_locks(diag);
 	if (meta)
 		disk_free(meta);
 	if (data)

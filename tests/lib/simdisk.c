@@ -652,8 +652,12 @@ static int sim_lock_test(struct file *f, enum disk_lock kind, u64 off, u64 len,
 
 	if (err)
 		return err;
-	(void)sim_lock_find(sf, kind, off, end, off_ret, len_ret);
-	return sim_end(sf->at, 0);
+	if (sf->at->sd->locks == SIM_LOCKS_NONE)
+		err = diag_set(diag, -AKIN_E_no_locks, "lock test: %s",
+			       akin_strerror(-AKIN_E_no_locks));
+	else
+		(void)sim_lock_find(sf, kind, off, end, off_ret, len_ret);
+	return sim_end(sf->at, err);
 }
 
 static int sim_close(struct file *f, struct akin_diag *diag)
@@ -668,6 +672,14 @@ static int sim_close(struct file *f, struct akin_diag *diag)
 	return sim_end(at, err);
 }
 
+static bool sim_shared(struct disk *d, struct machine *me)
+{
+	struct sim_attach *at = to_attach(d);
+
+	*me = at->me;
+	return at->shared;
+}
+
 static const struct disk_ops sim_ops = {
 	.name = "sim",
 	.open = sim_open,
@@ -679,6 +691,7 @@ static const struct disk_ops sim_ops = {
 	.list = sim_list,
 	.sync_dir = sim_sync_dir,
 	.space = sim_space,
+	.shared = sim_shared,
 	.free = sim_free,
 	.pread = sim_pread,
 	.pwrite = sim_pwrite,
@@ -701,9 +714,27 @@ struct disk *simdisk_attach(struct simdisk *sd, bool writable)
 	at->sd = sd;
 	at->writable = writable;
 	pthread_mutex_lock(&sd->machine->lock);
+	at->shared = sd->shared;
+	at->me = sd->me;
 	sd->nr_attached++;
 	pthread_mutex_unlock(&sd->machine->lock);
 	return &at->disk;
+}
+
+void simdisk_set_locks(struct simdisk *sd, enum sim_locks locks)
+{
+	pthread_mutex_lock(&sd->machine->lock);
+	sd->locks = locks;
+	pthread_mutex_unlock(&sd->machine->lock);
+}
+
+void simdisk_set_machine(struct simdisk *sd, const struct machine *me)
+{
+	pthread_mutex_lock(&sd->machine->lock);
+	sd->shared = me != NULL;
+	if (me)
+		sd->me = *me;
+	pthread_mutex_unlock(&sd->machine->lock);
 }
 
 void simdisk_kill(struct disk *d)

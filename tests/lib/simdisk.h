@@ -60,6 +60,18 @@ struct disk *simdisk_attach(struct simdisk *sd, bool writable);
  */
 void simdisk_kill(struct disk *d);
 
+/* What locks are worth here. */
+enum sim_locks {
+	SIM_LOCKS_KEPT,
+	SIM_LOCKS_LOCAL,	/* nobody sees those of other machines */
+	SIM_LOCKS_NONE,		/* -AKIN_E_no_locks */
+	SIM_LOCKS_LIE,		/* all are granted, none is kept */
+};
+void simdisk_set_locks(struct simdisk *sd, enum sim_locks locks);
+/* Attachments from now on are of machine @me, beside others; NULL, as at the
+ * start: there is one machine only. */
+void simdisk_set_machine(struct simdisk *sd, const struct machine *me);
+
 enum sim_kind {
 	SIM_OPEN = 0x1,		/* an existing file */
 	SIM_CREATE = 0x2,	/* opening that creates or cuts; temporaries */

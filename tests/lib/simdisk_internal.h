@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "os/machine.h"
 #include "simdisk.h"
 
 #define SIM_PAGE 4096
@@ -125,6 +126,9 @@ struct simdisk {
 	struct sim_inode *root, *first, *last;
 	struct sim_name_op *ops;	/* not durable, in order */
 	size_t nr_ops, cap_ops;
+	enum sim_locks locks;
+	bool shared;
+	struct machine me;		/* of who attaches */
 	struct sim_fault fault;
 	u64 fault_seen, nr_faults;
 };
@@ -133,7 +137,8 @@ struct simdisk {
 struct sim_attach {
 	struct disk disk;
 	struct simdisk *sd;
-	bool writable, dead;
+	bool writable, dead, shared;
+	struct machine me;
 	struct sim_file *files;
 };
 

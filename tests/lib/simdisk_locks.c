@@ -9,6 +9,9 @@
 static bool conflicts(const struct sim_lock *l, const struct sim_file *f,
 		      enum disk_lock kind, u64 off, u64 end)
 {
+	if (f->at->sd->locks == SIM_LOCKS_LOCAL &&
+	    !machine_same(&l->owner->at->me, &f->at->me))
+		return false;
 	return l->owner != f && l->off < end && off < l->end &&
 	       (l->kind == DISK_LOCK_WRITE || kind == DISK_LOCK_WRITE);
 }
@@ -55,6 +58,10 @@ int sim_lock_set(struct sim_file *f, enum disk_lock kind, u64 off, u64 end)
 	struct sim_lock new = { f, kind, off, end }, *l;
 	size_t i;
 
+	if (f->at->sd->locks == SIM_LOCKS_NONE)
+		return -AKIN_E_no_locks;
+	if (f->at->sd->locks == SIM_LOCKS_LIE)
+		return 0;
 	if (kind == DISK_LOCK_NONE) {
 		lock_clear(f, off, end);
 		return 0;

@@ -58,7 +58,8 @@ int simpool_open(struct simpool *sp, bool read_only, struct akin_pool **out,
 	struct akin_open_options opt = { .read_only = read_only,
 					 .memory_bytes = sp->memory ?
 						sp->memory : 32 << 20,
-					 .nr_threads = 1 };
+					 .nr_threads = 1,
+					 .single_writer = sp->single_writer };
 
 	return store_open_hashed(simdisk_attach(sp->meta, !read_only),
 				 simdisk_attach(sp->data, !read_only), &opt,

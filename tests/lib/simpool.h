@@ -17,6 +17,7 @@ struct simpool {
 	int delta_depth;
 	enum akin_engine engine;
 	size_t memory;
+	bool single_writer;
 	/* Of the last simpool_put(). */
 	struct akin_backup_result result;
 	u32 nr_notices;
