@@ -79,7 +79,8 @@ class Soak:
     def init(self, path):
         cmd = [self.args.akin, 'init', '--quiet', '--container-size', '1M',
                '--chunk-size', self.rng.choice(('1K', '2K', '4K')),
-               '--delta-depth', str(self.rng.randrange(0, 5)), path]
+               '--delta-depth', str(self.rng.randrange(0, 5)),
+               '--parity', self.rng.choice(('0', '0', '10', '30')), path]
         self.runner.say(' '.join(cmd))
         subprocess.check_call(cmd, env=self.runner.env)
 
