@@ -72,6 +72,7 @@ struct follow *follow_new(struct depot *d)
 	f->depot = d;
 	f->loads_left = LOADS_FIRST;
 	f->lead_pause = PAUSE_MIN;
+	f->probe_pause = PAUSE_MIN;
 	return f;
 }
 
@@ -326,7 +327,7 @@ static bool go_home(struct follow *f, u32 *anchors)
 }
 
 /* Find the batch in the predecessor, or another predecessor. */
-static bool find_way(struct follow *f, const struct dir_hit *hits)
+static bool find_way(struct follow *f, struct dir_hit *hits)
 {
 	const struct new_chunk *c;
 	bool lost, outdated;
@@ -341,6 +342,7 @@ static bool find_way(struct follow *f, const struct dir_hit *hits)
 	}
 	if (is_lost(f, hits, anchors) && go_home(f, &anchors) && !f->pred)
 		return false;
+	ignore_result(follow_probe(f, hits));
 	lost = is_lost(f, hits, anchors);
 	outdated = is_outdated(f, hits);
 	if ((lost || outdated) &&
@@ -425,7 +427,7 @@ static bool is_worth(const struct follow *f, u32 nr_missing, u32 n)
 {
 	if (f->pred)
 		return nr_missing || f->fed - f->synced >= SYNC_BYTES;
-	return nr_missing && nr_missing < n;
+	return nr_missing && (nr_missing < n || follow_may_probe(f));
 }
 
 void follow_batch(struct follow *f, u64 off, const struct hash_item *items,
@@ -447,6 +449,8 @@ void follow_batch(struct follow *f, u64 off, const struct hash_item *items,
 	    !take_batch(f, off, items, fps, hits, n))
 		return;
 	f->synced = f->fed;
+	if (!f->pred && missing == n)
+		ignore_result(follow_probe(f, hits));
 	if ((!f->pred && !follow_lead(f, hits, false)) || !find_way(f, hits)) {
 		f->nr = 0;
 		return;

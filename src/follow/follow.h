@@ -91,6 +91,7 @@ struct follow_stats {
 	u64 leads, leads_failed;	/* predecessors looked for by hits */
 	u64 leaves;		/* read */
 	u64 loads;		/* directories read for it */
+	u64 probes;		/* chunks asked for in the runs on disk */
 };
 void follow_get_stats(const struct follow *f, struct follow_stats *out);
 

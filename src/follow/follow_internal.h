@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by follow.c (the cursor), follow_read.c (reading the predecessor),
- * follow_window.c (what of it is in memory), follow_lead.c (finding one) and
- * follow_near.c (what lies near).
+ * follow_window.c (what of it is in memory), follow_lead.c (finding one),
+ * follow_probe.c (finding a hit to begin with) and follow_near.c (what lies
+ * near).
  */
 #ifndef FOLLOW_INTERNAL_H
 #define FOLLOW_INTERNAL_H
@@ -76,6 +77,14 @@ struct new_chunk {
 	s32 before, after;	/* the nearest anchors, itself excluded, or -1 */
 };
 
+/* A container whose directory was asked for all of the window up to byte @end:
+ * what has no place since then is not in it. */
+struct asked {
+	u64 container, end;
+};
+/* As many as the leaves of a window name, of what was stored lately. */
+#define ASKED_MAX 32
+
 /* Containers that led nowhere lately. */
 #define LEAD_DEAD 16
 
@@ -102,6 +111,8 @@ struct follow {
 	bool piece_open;	/* it may be a node */
 	struct fp nodes[2];	/* read last */
 	u32 nr_nodes;
+	struct asked asked[ASKED_MAX];
+	u32 next_asked;
 
 	/* The batch. */
 	struct new_chunk *chunks;
@@ -111,7 +122,7 @@ struct follow {
 	s64 drift_before;	/* of the batch's first chunk */
 
 	/* In bytes of the stream, all objects. */
-	u64 fed, synced, next_lead, lead_pause;
+	u64 fed, synced, next_lead, lead_pause, next_probe, probe_pause;
 	u32 loads_left;
 	u64 own;		/* first container of this session, or 0 */
 	u64 dead[LEAD_DEAD];
@@ -165,6 +176,15 @@ static inline bool follow_is_own(const struct follow *f, u64 container)
  */
 bool follow_lead(struct follow *f, const struct dir_hit *hits, bool news);
 
+/* May the runs on disk be asked now? */
+bool follow_may_probe(const struct follow *f);
+/* Ask them for some of the batch's chunks that nobody knows; true: some are
+ * hits now. */
+bool follow_probe(struct follow *f, struct dir_hit *hits);
+
+/* The places of window chunks [from, to), as far as directories in memory have
+ * them. */
+void follow_resolve(struct follow *f, u32 from, u32 to);
 /* The place of window chunk @i: false if it is not had cheaply. */
 bool follow_place(struct follow *f, u32 i);
 /* Look up the places that follow_near() will give. */

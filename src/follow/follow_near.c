@@ -143,62 +143,108 @@ static void find_near(const struct follow *f, u32 k, struct near *n)
 	}
 }
 
-/* Directories that the leaf's hint names, newest first, until it is found. */
-static bool find_hinted(struct follow *f, const struct old_leaf *l,
-			const struct fp *fp, struct dir_hit *out)
+static bool set_place(struct follow *f, struct old_chunk *c,
+		      const struct dir_hit *hit)
 {
-	struct dircache *dirs = f->depot->dirs;
+	if (!hit->container || hit->len != c->len ||
+	    depot_is_damaged(f->depot, hit->container, hit->entry))
+		return false;
+	c->container = hit->container;
+	c->entry = hit->entry;
+	return true;
+}
+
+/* Looked up at a time. */
+#define RESOLVE_BATCH 64
+
+void follow_resolve(struct follow *f, u32 from, u32 to)
+{
+	struct dir_hit hits[RESOLVE_BATCH];
+	struct fp fps[RESOLVE_BATCH];
+	u32 which[RESOLVE_BATCH];
+	u32 n, k;
+
+	while (from < to) {
+		for (n = 0; from < to && n < RESOLVE_BATCH; from++) {
+			if (f->win.chunks[from].container)
+				continue;
+			which[n] = from;
+			fps[n++] = f->win.chunks[from].fp;
+		}
+		dircache_lookup(f->depot->dirs, fps, n, hits);
+		for (k = 0; k < n; k++)
+			ignore_result(set_place(f, &f->win.chunks[which[k]],
+						&hits[k]));
+	}
+}
+
+static bool was_asked(const struct follow *f, u64 container, u64 end)
+{
 	u32 i;
 
-	for (i = l->hint.nr; i > 0; i--) {
-		if (dircache_has(dirs, l->hint.containers[i - 1]) ||
-		    !follow_may_load(f))
-			continue;
-		if (dircache_load(dirs, l->hint.containers[i - 1], NULL))
-			continue;
-		dircache_lookup(dirs, fp, 1, out);
-		if (out->container)
+	for (i = 0; i < ASKED_MAX; i++) {
+		if (f->asked[i].container == container &&
+		    f->asked[i].end >= end)
 			return true;
 	}
 	return false;
 }
 
-static bool find_place(struct follow *f, struct old_chunk *c,
-		       struct dir_hit *out)
+/*
+ * A directory is asked for all of the window at once. It may be gone when the
+ * next chunk of it comes: where caches are small, and versions made of many
+ * containers, each would be read again and again.
+ */
+static void ask(struct follow *f, u64 container)
 {
 	struct dircache *dirs = f->depot->dirs;
+
+	if (!dircache_has(dirs, container) &&
+	    (!follow_may_load(f) || dircache_load(dirs, container, NULL)))
+		return;
+	follow_resolve(f, 0, f->win.nr);
+	f->asked[f->next_asked].container = container;
+	f->asked[f->next_asked].end = f->win.end;
+	f->next_asked = (f->next_asked + 1) % ASKED_MAX;
+}
+
+/* Directories that the leaf's hint names, newest first, until it is found. */
+static void ask_hinted(struct follow *f, const struct old_chunk *c)
+{
+	const struct old_leaf *l = &f->win.leaves[c->leaf];
+	u32 i;
+
+	for (i = l->hint.nr; i > 0 && !c->container; i--) {
+		if (!was_asked(f, l->hint.containers[i - 1], l->end))
+			ask(f, l->hint.containers[i - 1]);
+	}
+}
+
+static void find_place(struct follow *f, struct old_chunk *c)
+{
+	struct dir_hit hit;
 	struct place at;
 
-	dircache_lookup(dirs, &c->fp, 1, out);
-	if (out->container)
-		return true;
-	if (depot_index_lookup(f->depot, &c->fp, 1, &at, NULL))
-		return false;
-	if (at.container &&
-	    (dircache_has(dirs, at.container) || follow_may_load(f)) &&
-	    !dircache_verify(dirs, &at, &c->fp, out, NULL) && out->container)
-		return true;
-	return find_hinted(f, &f->win.leaves[c->leaf], &c->fp, out);
+	dircache_lookup(f->depot->dirs, &c->fp, 1, &hit);
+	if (set_place(f, c, &hit) ||
+	    depot_index_lookup(f->depot, &c->fp, 1, &at, NULL))
+		return;
+	if (at.container)
+		ask(f, at.container);
+	if (!c->container)
+		ask_hinted(f, c);
 }
 
 bool follow_place(struct follow *f, u32 i)
 {
 	struct old_chunk *c = &f->win.chunks[i];
-	struct dir_hit hit;
 
-	if (c->container)
-		return true;
-	if (c->looked)
-		return false;
-	if (!find_place(f, c, &hit) || hit.len != c->len ||
-	    depot_is_damaged(f->depot, hit.container, hit.entry)) {
+	if (!c->container && !c->looked) {
+		find_place(f, c);
 		/* When directories may be read again, another try. */
-		c->looked = f->loads_left > 0;
-		return false;
+		c->looked = !c->container && f->loads_left > 0;
 	}
-	c->container = hit.container;
-	c->entry = hit.entry;
-	return true;
+	return c->container != 0;
 }
 
 void follow_prepare_near(struct follow *f)

@@ -18,6 +18,7 @@ void follow_rewind(struct follow *f)
 	recipe_reader_close(f->reader);
 	f->reader = NULL;
 	window_reset(&f->win, 0);
+	memset(f->asked, 0, sizeof(f->asked));
 	f->next_entry = 0;
 	f->all_read = false;
 	f->stretched = false;
@@ -67,7 +68,7 @@ static bool read_leaf(struct follow *f)
 	bool is_root = f->pred->ct.kind == CONTENT_ROOT;
 	const struct recipe_entry *e;
 	const struct hint *hint;
-	u32 nr;
+	u32 nr, first = f->win.nr;
 	int more;
 
 	if (!need_reader(f))
@@ -79,8 +80,11 @@ static bool read_leaf(struct follow *f)
 	}
 	f->piece_open = false;
 	f->stats.leaves++;
-	return !window_add_leaf(&f->win, is_root ? &f->piece : NULL, e, nr,
-				hint);
+	if (window_add_leaf(&f->win, is_root ? &f->piece : NULL, e, nr, hint))
+		return false;
+	/* What is in memory now may be gone when the cursor gets there. */
+	follow_resolve(f, first, f->win.nr);
+	return true;
 }
 
 u64 follow_entry_off(const struct directory *d, u32 index)
@@ -152,5 +156,6 @@ bool follow_jump(struct follow *f, u64 off)
 	if (recipe_reader_seek(f->reader, off, &skip, NULL))
 		return false;
 	window_reset(&f->win, off - skip);
+	memset(f->asked, 0, sizeof(f->asked));
 	return true;
 }

@@ -113,7 +113,7 @@ static int add_runs(struct filler *f, u64 nr, struct akin_diag *diag)
 	return err;
 }
 
-static int fill(struct akin_pool *p, u64 nr, struct akin_diag *diag)
+int synthpool_fill(struct akin_pool *p, u64 nr, struct akin_diag *diag)
 {
 	struct filler f = { .p = p };
 	int err;
@@ -144,7 +144,7 @@ int synthpool_make(const char *path, u64 nr, struct akin_diag *diag)
 		err = akin_pool_open(&opt, &p, diag);
 	if (err || nr == 0)
 		return err;
-	err = fill(p, nr, diag);
+	err = synthpool_fill(p, nr, diag);
 	akin_pool_close(p);
 	return err;
 }

@@ -18,5 +18,9 @@
  */
 int synthpool_make(const char *path, u64 nr, struct akin_diag *diag)
 	__must_check;
+/* The same with a pool that is open; it does not know them until it is opened
+ * again. */
+int synthpool_fill(struct akin_pool *p, u64 nr, struct akin_diag *diag)
+	__must_check;
 
 #endif

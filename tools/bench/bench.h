@@ -26,6 +26,7 @@ int bench_micro(const struct bench_options *opt);
 int bench_codec(const struct bench_options *opt);
 int bench_streams(const struct bench_options *opt);
 int bench_index(const struct bench_options *opt);
+int bench_follow(const struct bench_options *opt);
 /* Verbs of child processes. */
 int bench_streams_child(const struct bench_options *opt);
 int bench_index_child(const struct bench_options *opt);

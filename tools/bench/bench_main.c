@@ -18,6 +18,9 @@ static const char usage[] =
 "  streams [N]...       N streams at once into one session (default 1 2 8 64)\n"
 "  index [N]            start of a backup and of a restore in a pool whose\n"
 "                       index holds N fingerprints (default 100M, 2 GB of disk)\n"
+"  follow FILE...       versions of a series: duplicates found with one hook in 64\n"
+"                       and 1 MiB for directories, of those that an exact index\n"
+"                       finds, in a pool padded to a hundred times its size\n"
 "  time FILE COMMAND    run COMMAND; its wall, user and system seconds, peak KiB\n"
 "                       and exit status go into FILE\n"
 "  files DIR N          make DIR with N small files\n"
@@ -39,6 +42,7 @@ static const struct verb {
 	{ "codec", bench_codec },
 	{ "streams", bench_streams },
 	{ "index", bench_index },
+	{ "follow", bench_follow },
 	{ "streams-child", bench_streams_child },
 	{ "index-child", bench_index_child },
 	{ "nothing", bench_nothing },
