@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The similarity table's file.
+ * An image of the similarity table's file.
  *
  *	head		48 bytes
  *	entries		12 bytes each, in any order
@@ -34,6 +34,7 @@ struct similar_head_disk {
 };
 static_assert(sizeof(struct similar_head_disk) == SIMILAR_HEAD_BYTES,
 	      "disk format");
+static_assert(SIMILAR_SUM_BYTES == FORMAT_CHECKSUM_BYTES, "disk format");
 
 struct similar_entry_disk {
 	le64 key;		/* +0x00  level in its lowest four bits */
@@ -90,6 +91,21 @@ static int similar_check_entries(const struct similar_image *img)
 		if (SIMILAR_LEVEL(key) >= img->levels || !container)
 			return -AKIN_E_bad_field;
 	}
+	return 0;
+}
+
+int similar_image_extent(const void *data, size_t len, size_t *len_ret)
+{
+	struct similar_head_disk head;
+	u64 nr;
+
+	if (len < similar_image_bytes(0))
+		return -AKIN_E_bad_length;
+	memcpy(&head, data, sizeof(head));
+	nr = get_le64(head.nr.b);
+	if (nr > SIMILAR_MAX_ENTRIES || len < similar_image_bytes((u32)nr))
+		return -AKIN_E_bad_length;
+	*len_ret = similar_image_bytes((u32)nr);
 	return 0;
 }
 

@@ -18,8 +18,8 @@ static size_t bytes_allowed(const struct similar *s)
 {
 	u64 n = s->stored_bytes / MiB * SIMILAR_BYTES_PER_MIB;
 
-	return min_u64(max_u64(n, SIMILAR_BYTES_LEAST),
-		       s->opt.budget_bytes / 2);
+	return min_u64(max_u64(n, SIMILAR_BYTES_LEAST), s->opt.budget_bytes /
+		       SIMILAR_PARTS * SIMILAR_TABLE_PARTS);
 }
 
 static int alloc_slots(u32 nr, u64 **keys_ret, u32 **containers_ret)
@@ -62,6 +62,7 @@ void similar_free(struct similar *s)
 	pthread_mutex_destroy(&s->lock);
 	mem_free(s->keys);
 	mem_free(s->containers);
+	buf_release(&s->news);
 	mem_free(s);
 }
 
@@ -165,18 +166,42 @@ static int make_room_locked(struct similar *s)
 	return 0;
 }
 
+/* 0 is a free slot; of 2^60 keys one more has a twin. */
+static u64 not_free(u64 key)
+{
+	return without_level(key) ? key : key + SIMILAR_LEVELS;
+}
+
 int similar_put_locked(struct similar *s, u64 key, u32 container)
 {
 	int err = 0;
 
-	/* 0 is a free slot; of 2^60 keys one more has a twin. */
-	if (!without_level(key))
-		key += SIMILAR_LEVELS;
+	key = not_free(key);
 	if (is_full_locked(s))
 		err = make_room_locked(s);
 	if (!err && SIMILAR_LEVEL(key) < s->levels)
 		insert_locked(s, key, container);
 	return err;
+}
+
+int similar_put_new_locked(struct similar *s, u64 key, u32 container)
+{
+	size_t room = s->opt.budget_bytes / SIMILAR_PARTS * SIMILAR_NEWS_PARTS;
+	int err;
+
+	key = not_free(key);
+	err = similar_put_locked(s, key, container);
+	if (err || s->news_lost || SIMILAR_LEVEL(key) >= s->levels)
+		return err;
+	/* It grows by doubling. */
+	if (s->news.len + SIMILAR_ENTRY_BYTES <= room / 2)
+		similar_image_put(&s->news, key, container);
+	if (s->news.len != (s->nr_news + 1) * (size_t)SIMILAR_ENTRY_BYTES) {
+		buf_release(&s->news);
+		s->news_lost = true;
+	}
+	s->nr_news++;
+	return 0;
 }
 
 void similar_lookup(struct similar *s, const u64 *keys, u32 n, u64 *out)
@@ -204,6 +229,7 @@ void similar_drop(struct similar *s, u64 key, u64 container)
 	at = find_locked(s, key);
 	if (s->keys[at] && s->containers[at] == container) {
 		s->containers[at] = 0;
+		s->nr_dropped++;
 		s->changed = true;
 	}
 	pthread_mutex_unlock(&s->lock);

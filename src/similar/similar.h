@@ -13,15 +13,15 @@
  * Indexing", FAST 2009). Whoever asks asks for all that it has.
  *
  * Memory: at most 4 bytes for each MiB of the pool's containers (but
- * SIMILAR_BYTES_LEAST in any case), and never more than half of @budget_bytes;
- * for a moment, when it changes its size, twice that. Representatives have
- * levels, the least one of a segment the lowest; when there is no more room,
- * the highest level goes.
+ * SIMILAR_BYTES_LEAST in any case), and never more than 15/32 of @budget_bytes;
+ * for a moment, when it changes its size, twice that. A sixteenth of it is for
+ * what the file does not have yet. Representatives have levels, the least one
+ * of a segment the lowest; when there is no more room, the highest level goes.
  *
- * On the metadata disk the table is one file, read when it is loaded and
- * replaced when it is saved. It is a cache: an answer is tried, never believed;
- * a file that is lost, damaged, another pool's or too large costs what is not
- * found because of it.
+ * On the metadata disk the table is one file, read when it is loaded; what was
+ * added is written behind it, until it is so much that the file is replaced. It
+ * is a cache: an answer is tried, never believed; a file that is lost, damaged,
+ * another pool's or too large costs what is not found because of it.
  *
  * Thread safety: all functions from any thread, but new, load, save and free.
  */
@@ -60,9 +60,9 @@ void similar_free(struct similar *s);
  */
 bool similar_load(struct similar *s);
 /*
- * Replace the file, if there is something new: with what it has now, somebody
- * else may have written it, and what is here. One process at a time. One that
- * was too large to be loaded stays.
+ * Into the file what was added, beside what somebody else may have written
+ * meanwhile. One process at a time. A file that was too large to be loaded
+ * stays as it is.
  */
 int similar_save(struct similar *s, struct akin_diag *diag) __must_check;
 

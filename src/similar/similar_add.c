@@ -85,11 +85,11 @@ static void add_segment(struct similar *s, struct segment *g)
 	g->nr_features = sort_keys(g->features, g->nr_features);
 	pthread_mutex_lock(&s->lock);
 	for (i = 0; !err && i < g->nr_fps && i < g->max_fps; i++)
-		err = similar_put_locked(s, g->fps[i] | level_of(i, false),
-					 g->container);
+		err = similar_put_new_locked(s, g->fps[i] |
+					     level_of(i, false), g->container);
 	for (i = 0; !err && i < g->nr_features; i++)
-		err = similar_put_locked(s, g->features[i] | level_of(i, true),
-					 g->container);
+		err = similar_put_new_locked(s, g->features[i] |
+					     level_of(i, true), g->container);
 	pthread_mutex_unlock(&s->lock);
 	g->nr_fps = g->nr_features = 0;
 	g->bytes = 0;
@@ -149,7 +149,7 @@ void similar_add_leaf(struct similar *s, const struct fp *fp, u64 container)
 		return;
 	pthread_mutex_lock(&s->lock);
 	/* Without memory it leads nowhere, or is found as others are. */
-	ignore_result(similar_put_locked(s, similar_key_fp(fp) | 1,
-					 (u32)container));
+	ignore_result(similar_put_new_locked(s, similar_key_fp(fp) | 1,
+					     (u32)container));
 	pthread_mutex_unlock(&s->lock);
 }

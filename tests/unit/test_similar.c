@@ -152,8 +152,8 @@ static void test_memory(void **state)
 	for (i = 1; i <= 200; i++)
 		add(s, i, i, PER_SEGMENT);
 	similar_get_stats(s, &st);
-	assert_int_equal(st.bytes_allowed, 50 * KiB);
-	assert_true(st.bytes <= 50 * KiB);
+	assert_int_equal(st.bytes_allowed, 100 * KiB / 32 * 15);
+	assert_true(st.bytes <= st.bytes_allowed);
 	assert_count(s, 200, 200, PER_SEGMENT, 8, 4);
 	similar_free(s);
 }
@@ -264,6 +264,150 @@ static void test_file(void **state)
 	simdisk_free(sim);
 }
 
+static size_t file_bytes(struct disk *meta)
+{
+	struct disk_stat st;
+
+	assert_int_equal(disk_stat(meta, FILE_SIMILAR, &st, NULL), 0);
+	return st.size_bytes;
+}
+
+/* In a process of its own. */
+static void add_saved(struct disk *meta, u64 number, u32 nr)
+{
+	struct similar *s = open_table(meta, MiB, 0);
+
+	similar_load(s);
+	add(s, number, number, nr);
+	similar_cover(s, number);
+	assert_int_equal(similar_save(s, NULL), 0);
+	similar_free(s);
+}
+
+static void assert_saved(struct disk *meta, u64 number, u32 nr, u32 fps)
+{
+	struct similar *s = open_table(meta, MiB, 0);
+
+	assert_true(similar_load(s));
+	assert_count(s, number, number, nr, fps, fps ? nr / SKETCHED * 3 : 0);
+	similar_free(s);
+}
+
+/* What is added is all that is written, until it comes to a third. */
+static void test_added(void **state)
+{
+	size_t base, size, one = similar_image_bytes(8 + 100 / SKETCHED * 3);
+	struct similar *s, *other;
+	struct simdisk *sim;
+	struct disk *meta = new_disk(&sim);
+	u64 written;
+	u32 i;
+
+	add_saved(meta, 1, 4000);
+	base = file_bytes(meta);
+	for (i = 2; base / 3 >= (i - 1) * one; i++) {
+		written = disk_io(meta)->write.bytes;
+		add_saved(meta, i, 100);
+		assert_int_equal(file_bytes(meta), base + (i - 1) * one);
+		assert_int_equal(disk_io(meta)->write.bytes - written, one);
+	}
+	assert_in_range(i, 5, 30);
+	for (; i > 1; i--)
+		assert_saved(meta, i - 1, i == 2 ? 4000 : 100,
+			     i == 2 ? 4 * SIMILAR_FPS : SIMILAR_FPS);
+	add_saved(meta, 50, 100);
+	base = file_bytes(meta);
+	assert_saved(meta, 50, 100, 8);
+	assert_saved(meta, 2, 100, 8);
+
+	/* Two at once, and twice by one. */
+	s = open_table(meta, MiB, 0);
+	other = open_table(meta, MiB, 0);
+	assert_true(similar_load(s) && similar_load(other));
+	add(s, 60, 60, 100);
+	add(other, 61, 61, 100);
+	assert_int_equal(similar_save(s, NULL), 0);
+	assert_int_equal(similar_save(other, NULL), 0);
+	add(s, 62, 62, 100);
+	assert_int_equal(similar_save(s, NULL), 0);
+	assert_int_equal(file_bytes(meta), base + 3 * one);
+	similar_free(s);
+	similar_free(other);
+	for (i = 60; i <= 62; i++)
+		assert_saved(meta, i, 100, 8);
+
+	/* Somebody has replaced it meanwhile: all of both is in it. */
+	s = open_table(meta, MiB, 0);
+	assert_true(similar_load(s));
+	for (i = 63; file_bytes(meta) > base; i++) {
+		size = file_bytes(meta);
+		add_saved(meta, i, 100);
+		if (file_bytes(meta) != size + one)
+			break;
+	}
+	add(s, 90, 90, 100);
+	assert_int_equal(similar_save(s, NULL), 0);
+	similar_free(s);
+	for (i--; i >= 60; i--)
+		assert_saved(meta, i, 100, 8);
+	assert_saved(meta, 90, 100, 8);
+	disk_free(meta);
+	simdisk_free(sim);
+}
+
+/* A part that was added is damaged, or its write was cut short. */
+static void test_added_damaged(void **state)
+{
+	struct simdisk *sim;
+	struct disk *meta = new_disk(&sim);
+	size_t base, len, i;
+	u8 *data;
+
+	add_saved(meta, 1, 1000);
+	base = file_bytes(meta);
+	add_saved(meta, 2, 20);
+	assert_true(file_bytes(meta) > base);
+	assert_int_equal(disk_read_file(meta, FILE_SIMILAR, MiB, &data, &len,
+					NULL), 0);
+	for (i = base; i < len; i++) {
+		data[i] ^= 0x20;
+		assert_int_equal(disk_write_file(meta, FILE_SIMILAR, data,
+						 i % 3 ? len : i, NULL), 0);
+		data[i] ^= 0x20;
+		assert_saved(meta, 1, 1000, 8);
+		assert_saved(meta, 2, 20, 0);
+		/* It is written over, whatever is behind it. */
+		add_saved(meta, 3, 12);
+		assert_saved(meta, 1, 1000, 8);
+		assert_saved(meta, 3, 12, 8);
+		assert_true(file_bytes(meta) >= base);
+	}
+	mem_free(data);
+	disk_free(meta);
+	simdisk_free(sim);
+}
+
+/* More than is remembered of what is new: the whole table is written. */
+static void test_much_added(void **state)
+{
+	struct similar *s;
+	struct simdisk *sim;
+	struct disk *meta = new_disk(&sim);
+	u32 i;
+
+	add_saved(meta, 1, 4000);
+	s = open_table(meta, MiB, 0);
+	assert_true(similar_load(s));
+	for (i = 2; i < 6; i++)
+		add(s, i, i, 4000);
+	assert_int_equal(similar_save(s, NULL), 0);
+	similar_free(s);
+	for (i = 1; i < 6; i++)
+		assert_saved(meta, i, 4000, 4 * SIMILAR_FPS);
+	disk_free(meta);
+	simdisk_free(sim);
+}
+
 /* Whatever byte is wrong, it is as if there were none, and the next one that
  * is saved is sound. */
 static void test_hostile(void **state)
@@ -316,7 +460,7 @@ static void test_no_memory(void **state)
 	u32 n, saved = 0;
 
 	make_directory(&d, 7, 1, 2000);
-	for (n = 1; n < 40 && saved < 2; n++) {
+	for (n = 1; n < 100 && saved < 2; n++) {
 		mem_fail_after(n);
 		if (!similar_new(&opt, &s, NULL)) {
 			similar_load(s);
@@ -341,6 +485,9 @@ int main(void)
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_drop),
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_added),
+		cmocka_unit_test(test_added_damaged),
+		cmocka_unit_test(test_much_added),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_no_memory),
 	};
