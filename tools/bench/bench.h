@@ -27,9 +27,11 @@ int bench_codec(const struct bench_options *opt);
 int bench_streams(const struct bench_options *opt);
 int bench_index(const struct bench_options *opt);
 int bench_follow(const struct bench_options *opt);
+int bench_engines(const struct bench_options *opt);
 /* Verbs of child processes. */
 int bench_streams_child(const struct bench_options *opt);
 int bench_index_child(const struct bench_options *opt);
+int bench_engines_child(const struct bench_options *opt);
 int bench_nothing(const struct bench_options *opt);
 
 /* For scripts/bench; with the verb's name as argv[0]. */

@@ -21,6 +21,8 @@ static const char usage[] =
 "  follow FILE...       versions of a series: duplicates found with one hook in 64\n"
 "                       and 1 MiB for directories, of those that an exact index\n"
 "                       finds, in a pool padded to a hundred times its size\n"
+"  engines FILE...      versions of a series: identity, similarity and hybrid,\n"
+"                       what they store, how fast, and what they read and write\n"
 "  time FILE COMMAND    run COMMAND; its wall, user and system seconds, peak KiB\n"
 "                       and exit status go into FILE\n"
 "  files DIR N          make DIR with N small files\n"
@@ -43,6 +45,8 @@ static const struct verb {
 	{ "streams", bench_streams },
 	{ "index", bench_index },
 	{ "follow", bench_follow },
+	{ "engines", bench_engines },
+	{ "engines-child", bench_engines_child },
 	{ "streams-child", bench_streams_child },
 	{ "index-child", bench_index_child },
 	{ "nothing", bench_nothing },
