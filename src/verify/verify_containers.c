@@ -417,29 +417,68 @@ static const char *disagreement(const struct catalog_container *row,
 	return row->raw_bytes != raw ? "size of the chunks" : NULL;
 }
 
-/* Each base must be there. One that the catalog does not know, or that is
- * condemned, is as good as gone. */
-static int check_bases(struct pass *p, const struct directory *d)
+/* One that the catalog does not know, or that is condemned, is as good as gone.
+ * 0: it is there. */
+static int look_up_base(struct pass *p, u64 number, const char **what_ret)
+{
+	struct catalog_container row;
+	struct akin_diag why = { 0 };
+	int err;
+
+	*what_ret = NULL;
+	err = catalog_container(p->v->catalog, number, &row, &why);
+	if (err == -AKIN_E_absent)
+		*what_ret = "not in the catalog";
+	else if (err)
+		return diag_pass(p->diag, err, &why);
+	else if (row.condemned_txn)
+		*what_ret = "condemned";
+	return 0;
+}
+
+/*
+ * @own was read before its bases are, and in between somebody may have
+ * condemned both, or revived both, or made another generation without that
+ * base. So a base is missing if it is so before and after a look at a container
+ * that has not changed.
+ */
+static int look_for_base(struct pass *p, const struct catalog_container *own,
+			 u64 number, const char **what_ret)
+{
+	struct catalog_container now;
+	struct akin_diag why = { 0 };
+	int err;
+
+	err = look_up_base(p, number, what_ret);
+	if (err || !*what_ret)
+		return err;
+	err = catalog_container(p->v->catalog, own->number, &now, &why);
+	if (err && err != -AKIN_E_absent)
+		return diag_pass(p->diag, err, &why);
+	if (!err && !now.condemned_txn && now.generation == own->generation)
+		return look_up_base(p, number, what_ret);
+	*what_ret = NULL;
+	return 0;
+}
+
+/* Each base must be there. */
+static int check_bases(struct pass *p, const struct catalog_container *own,
+		       const struct directory *d)
 {
 	struct place at = { 0, DAMAGE_WHOLE };
-	struct catalog_container row;
+	const char *what;
 	u32 i;
 	int err = 0;
 
 	for (i = 0; !err && i < d->nr_bases; i++) {
 		at.container = d->bases[i];
-		err = catalog_container(p->v->catalog, at.container, &row,
-					p->diag);
-		if (!err && !row.condemned_txn)
+		err = look_for_base(p, own, at.container, &what);
+		if (err || !what)
 			continue;
-		if (err && err != -AKIN_E_absent)
-			return err;
-		diag_clear(p->diag);
 		verify_found(p->v, VERIFY_CONTAINER, -AKIN_E_absent, NULL,
 			     "container %llu: container %llu, which it refers "
 			     "to, is %s", number_of(d),
-			     (unsigned long long)at.container,
-			     err ? "not in the catalog" : "condemned");
+			     (unsigned long long)at.container, what);
 		err = depot_damage_add(&p->v->depot->damage, &at, NULL);
 	}
 	return err;
@@ -486,7 +525,7 @@ static int check_structure(struct pass *p, const struct catalog_container *row,
 					 : "groups with references, but no "
 					   "bases");
 	/* What is condemned may have lost them. */
-	return err || row->condemned_txn ? err : check_bases(p, d);
+	return err || row->condemned_txn ? err : check_bases(p, row, d);
 }
 
 /* Is the next group, of @len bytes, in the sample? */

@@ -11,8 +11,10 @@
 
 #include "base/mem.h"
 #include "catalog/catalog.h"
+#include "catalog/catalog_gc.h"
 #include "poolfix.h"
 #include "refbuild.h"
+#include "verify/verify.h"
 
 #define OK(expr) assert_int_equal(expr, 0)
 #define FILE_BYTES (300 * KiB)
@@ -291,6 +293,48 @@ static void test_base_lost(void **state)
 	chain_release(&c);
 }
 
+/* A reclaim that condemns while the check is on its way. */
+struct meanwhile {
+	struct chain *c;
+	struct verify_result result;
+	bool done;
+};
+
+static int condemn_all(void *ctx)
+{
+	struct meanwhile *m = ctx;
+	u64 txn;
+	bool grown;
+
+	/* The rows of all containers have been read by now. */
+	if (m->done || m->result.containers != 1)
+		return 0;
+	m->done = true;
+	OK(catalog_condemn(m->c->fx->p->catalog, CATALOG_NUMBER_MAX,
+			   m->c->number, VERSIONS, NULL, 0, &txn, &grown,
+			   NULL));
+	assert_false(grown);
+	return 0;
+}
+
+static void test_condemned_meanwhile(void **state)
+{
+	struct meanwhile m = { 0 };
+	struct verify_options opt = { .stopped = condemn_all, .ctx = &m };
+	struct chain c;
+
+	chain_init(&c, *state, NULL);
+	m.c = &c;
+	opt.depot = &c.fx->p->depot;
+	opt.catalog = c.fx->p->catalog;
+	opt.dec = &c.dec;
+	ignore_result(verify_pool(&opt, &m.result, NULL));
+	assert_true(m.done);
+	assert_int_equal(m.result.chunks_damaged, 0);
+	assert_int_equal(nr_damaged(&c), 0);
+	chain_release(&c);
+}
+
 /* What needs a lost container is not matched, nor taken from the parent, though
  * no check has said so: the next backup stores it anew. */
 static void test_base_lost_heals(void **state)
@@ -392,6 +436,9 @@ int main(void)
 						poolfix_setup_fixed,
 						poolfix_teardown),
 		cmocka_unit_test_setup_teardown(test_base_lost,
+						poolfix_setup_fixed,
+						poolfix_teardown),
+		cmocka_unit_test_setup_teardown(test_condemned_meanwhile,
 						poolfix_setup_fixed,
 						poolfix_teardown),
 		cmocka_unit_test_setup_teardown(test_base_lost_heals,
