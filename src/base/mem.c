@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/mem.h"
 
@@ -78,6 +79,24 @@ void *mem_aligned(size_t align, size_t size)
 	if (mem_must_fail() || posix_memalign(&p, align, size ? size : 1))
 		return NULL;
 	return p;
+}
+
+/* That of x86 and of arm64 with pages of 4 KiB. */
+#define LARGE_PAGE ((size_t)2 << 20)
+
+void *mem_reserve(size_t size)
+{
+	void *p = mem_aligned(LARGE_PAGE, size);
+
+	/* A request; the memory is as good without. */
+	if (p)
+		(void)madvise(p, size, MADV_HUGEPAGE);
+	return p;
+}
+
+void mem_discard(void *p, size_t n)
+{
+	(void)madvise(p, n, MADV_DONTNEED);
 }
 
 void *mem_dup(const void *p, size_t n)

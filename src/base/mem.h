@@ -19,6 +19,17 @@ void *mem_calloc(size_t n, size_t size) __must_check;
 void *mem_realloc(void *p, size_t size) __must_check;
 /* @align is a power of two, at least sizeof(void *). Freed by mem_free. */
 void *mem_aligned(size_t align, size_t size) __must_check;
+/*
+ * For much memory that is filled bit by bit and used for long: what is not
+ * written to takes none, and where the system has large pages it is made of
+ * them, which saves a fault for every 4 KiB. Contents are not defined. Freed by
+ * mem_free.
+ */
+void *mem_reserve(size_t size) __must_check;
+/* These bytes of it (whole MEM_PAGE) take no memory until they are written to
+ * again. */
+#define MEM_PAGE 4096
+void mem_discard(void *p, size_t n);
 char *mem_strdup(const char *s) __must_check;
 void *mem_dup(const void *p, size_t n) __must_check;
 void mem_free(void *p);

@@ -62,6 +62,23 @@ static u32 tag_of(const struct fp *fp)
 	return tag ? tag : 1;
 }
 
+/* Every part of it is touched soon: fingerprints lie anywhere. From this size
+ * on, large pages make that cheaper. */
+#define TABLE_LARGE (2 * MiB)
+
+
+static struct table_entry *table_new(u32 n)
+{
+	struct table_entry *t;
+
+	if (n * sizeof(*t) < TABLE_LARGE)
+		return mem_calloc(n, sizeof(*t));
+	t = mem_reserve(n * sizeof(*t));
+	if (t)
+		memset(t, 0, n * sizeof(*t));
+	return t;
+}
+
 int dircache_new(const struct dircache_options *opt, struct dircache **out,
 		 struct akin_diag *diag)
 {
@@ -79,7 +96,7 @@ int dircache_new(const struct dircache_options *opt, struct dircache **out,
 	dc->budget = opt->budget_bytes - opt->budget_bytes / 4;
 	pthread_mutex_init(&dc->lock, NULL);
 	pthread_cond_init(&dc->loaded, NULL);
-	dc->table = mem_calloc(n, sizeof(*dc->table));
+	dc->table = table_new(n);
 	if (!dc->table) {
 		dircache_free(dc);
 		return diag_set(diag, -AKIN_E_nomem, "directory cache");

@@ -20,6 +20,7 @@ int groupcache_new(const struct groupcache_options *opt,
 	gc->opt = *opt;
 	pthread_mutex_init(&gc->lock, NULL);
 	pthread_cond_init(&gc->changed, NULL);
+	groupcache_places_init(gc);
 	*out = gc;
 	return 0;
 }
@@ -91,11 +92,12 @@ static void shrink_locked(struct groupcache *gc)
 {
 	struct groupcache_entry *e;
 
-	while (gc->stats.bytes > gc->opt.budget_bytes && gc->oldest) {
+	while (gc->stats.bytes > groupcache_room_locked(gc) && gc->oldest) {
 		e = gc->oldest;
 		unlink_used_locked(gc, e);
 		drop_locked(gc, e);
 	}
+	groupcache_trim_places_locked(gc);
 }
 
 void groupcache_set_budget(struct groupcache *gc, size_t bytes)
@@ -135,6 +137,7 @@ void groupcache_free(struct groupcache *gc)
 		}
 	}
 	groupcache_drop_spares_locked(gc);
+	groupcache_places_release(gc);
 	pthread_cond_destroy(&gc->changed);
 	pthread_mutex_destroy(&gc->lock);
 	mem_free(gc);

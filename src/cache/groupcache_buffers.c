@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that decoding uses again and again: each thread's buffers for what is
- * stored and for prefixes, and the raw bytes of evicted groups.
+ * stored and for prefixes, the places of decoded groups, and what evicted
+ * groups of other sizes have left.
  *
  * A restore decodes several times what it writes, most of it through buffers
  * of more than 64 KiB. The heap gives such back to the kernel at once (so that
@@ -79,13 +80,98 @@ static u32 best_spare_locked(const struct groupcache *gc, size_t len)
 	return best;
 }
 
+void groupcache_places_init(struct groupcache *gc)
+{
+	struct groupcache_places *p = &gc->places;
+
+	p->nr = (u32)min_u64(gc->opt.budget_bytes / GROUPCACHE_PLACE,
+			     UINT32_MAX);
+	if (p->nr >= GROUPCACHE_PLACES_MIN)
+		p->state = mem_zalloc(p->nr);
+	if (p->state)
+		p->base = mem_reserve((size_t)p->nr * GROUPCACHE_PLACE);
+	if (!p->base)
+		p->nr = 0;
+}
+
+void groupcache_places_release(struct groupcache *gc)
+{
+	mem_free(gc->places.base);
+	mem_free(gc->places.state);
+}
+
+/* The first place in @state, or NULL. */
+static u8 *find_place_locked(struct groupcache_places *p,
+			     enum groupcache_place state)
+{
+	return p->nr ? memchr(p->state, (int)state, p->nr) : NULL;
+}
+
+static u8 *take_place_locked(struct groupcache_places *p)
+{
+	u8 *s = find_place_locked(p, PLACE_FREE);
+
+	if (!s) {
+		s = find_place_locked(p, PLACE_NEW);
+		p->nr_resident += s != NULL;
+	}
+	if (!s)
+		return NULL;
+	*s = PLACE_USED;
+	p->nr_used++;
+	return p->base + (size_t)(s - p->state) * GROUPCACHE_PLACE;
+}
+
+static bool give_place_locked(struct groupcache_places *p, const u8 *raw)
+{
+	size_t i = ((uintptr_t)raw - (uintptr_t)p->base) / GROUPCACHE_PLACE;
+
+	if (!p->base || (uintptr_t)raw < (uintptr_t)p->base || i >= p->nr)
+		return false;
+	akin_assert(p->state[i] == PLACE_USED);
+	p->state[i] = PLACE_FREE;
+	p->nr_used--;
+	return true;
+}
+
+u64 groupcache_room_locked(const struct groupcache *gc)
+{
+	u64 budget = gc->opt.budget_bytes;
+
+	return gc->places.nr ? budget - budget / GROUPCACHE_FREE_SHARE : budget;
+}
+
+void groupcache_trim_places_locked(struct groupcache *gc)
+{
+	struct groupcache_places *p = &gc->places;
+	/* Places that are being decoded into are not counted yet. */
+	u64 used = min_u64(gc->stats.bytes, (u64)p->nr_used * GROUPCACHE_PLACE);
+	u64 others = gc->stats.bytes - used;
+	u32 i = p->nr;
+
+	while (i > 0 && p->nr_resident > p->nr_used &&
+	       others + (u64)p->nr_resident * GROUPCACHE_PLACE >
+	       gc->opt.budget_bytes) {
+		if (p->state[--i] != PLACE_FREE)
+			continue;
+		mem_discard(p->base + (size_t)i * GROUPCACHE_PLACE,
+			    GROUPCACHE_PLACE);
+		p->state[i] = PLACE_NEW;
+		p->nr_resident--;
+	}
+}
+
 u8 *groupcache_take_raw(struct groupcache *gc, size_t len, size_t *cap_ret)
 {
 	u8 *raw = NULL;
 	u32 i;
 
 	pthread_mutex_lock(&gc->lock);
-	i = best_spare_locked(gc, len);
+	if (len <= GROUPCACHE_PLACE && len > GROUPCACHE_PLACE / 2)
+		raw = take_place_locked(&gc->places);
+	if (raw)
+		*cap_ret = GROUPCACHE_PLACE;
+	i = raw ? gc->nr_spares : best_spare_locked(gc, len);
 	if (i < gc->nr_spares) {
 		raw = gc->spares[i].raw;
 		*cap_ret = gc->spares[i].cap;
@@ -103,6 +189,8 @@ u8 *groupcache_take_raw(struct groupcache *gc, size_t len, size_t *cap_ret)
 
 void groupcache_give_raw_locked(struct groupcache *gc, u8 *raw, size_t cap)
 {
+	if (give_place_locked(&gc->places, raw))
+		return;
 	if (!raw || cap < GROUPCACHE_SPARE_MIN ||
 	    gc->nr_spares == GROUPCACHE_SPARES ||
 	    gc->spare_bytes + cap > gc->opt.budget_bytes /

@@ -61,12 +61,36 @@ struct groupcache_spare {
 	size_t cap;
 };
 
+/*
+ * Where decoded groups of the usual size lie: a table of places in one piece of
+ * large pages, as long as the budget. With small pages, half of what a fast
+ * restore takes besides decoding are the faults of memory that is new. Places
+ * are given out from the front; what was used once stays resident until that
+ * and the rest exceed the budget. Larger and much smaller groups come from the
+ * heap, as all do with a budget of a few MiB.
+ */
+#define GROUPCACHE_PLACE (128 * KiB)
+#define GROUPCACHE_PLACES_MIN 128
+/* Of the budget, for places that are free and resident: a group is decoded
+ * before another one goes for it. */
+#define GROUPCACHE_FREE_SHARE 16
+
+enum groupcache_place { PLACE_NEW, PLACE_FREE, PLACE_USED };
+
+struct groupcache_places {
+	u8 *base;		/* NULL: there are none */
+	u8 *state;		/* enum groupcache_place */
+	u32 nr;
+	u32 nr_used, nr_resident;	/* FREE and USED */
+};
+
 struct groupcache {
 	struct groupcache_options opt;
 	pthread_mutex_t lock;	/* guards all; not held while decoding */
 	pthread_cond_t changed;	/* some entry's state did */
 	struct groupcache_entry *buckets[GROUPCACHE_BUCKETS];
 	struct groupcache_entry *oldest, *newest;
+	struct groupcache_places places;
 	struct groupcache_spare spares[GROUPCACHE_SPARES];
 	u32 nr_spares;
 	size_t spare_bytes;
@@ -119,6 +143,13 @@ u8 *groupcache_take_raw(struct groupcache *gc, size_t len, size_t *cap_ret);
 void groupcache_give_raw(struct groupcache *gc, u8 *raw, size_t cap);
 void groupcache_give_raw_locked(struct groupcache *gc, u8 *raw, size_t cap);
 void groupcache_drop_spares_locked(struct groupcache *gc);
+/* None if there is no memory: the heap will do. */
+void groupcache_places_init(struct groupcache *gc);
+void groupcache_places_release(struct groupcache *gc);
+/* Free places take memory only as far as the budget has room for them. */
+void groupcache_trim_places_locked(struct groupcache *gc);
+/* What entries may take, so that it has. */
+u64 groupcache_room_locked(const struct groupcache *gc);
 
 /* Fill @e's raw bytes. */
 int groupcache_decode(struct groupcache_run *run, struct groupcache_entry *e,

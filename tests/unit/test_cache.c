@@ -12,7 +12,7 @@
 #include "testlib.h"
 
 #include "base/mem.h"
-#include "cache/groupcache.h"
+#include "cache/groupcache_internal.h"
 #include "simdisk.h"
 
 static const struct pool_id pool = { { 7 } };
@@ -731,6 +731,66 @@ static void test_groupcache_counts_entries(void **state)
 	world_release(&w);
 }
 
+#define NR_PLACES 256
+
+/* Memory for groups of the usual size: each a place of its own, what is free
+ * first; others on the heap; and free ones are given back to the system when
+ * the budget has no room for them. */
+static void test_groupcache_places(void **state)
+{
+	const size_t len = 100000;
+	struct groupcache_places *p;
+	u8 *raw[NR_PLACES], *more;
+	struct world w;
+	size_t cap;
+	u32 i, nr;
+
+	world_init(&w, 1 << 20, NR_PLACES * GROUPCACHE_PLACE);
+	p = &w.groups->places;
+	assert_int_equal(p->nr, NR_PLACES);
+	for (i = 0; i < NR_PLACES; i++) {
+		raw[i] = groupcache_take_raw(w.groups, len, &cap);
+		assert_ptr_equal(raw[i], p->base + i * GROUPCACHE_PLACE);
+		assert_int_equal(cap, GROUPCACHE_PLACE);
+		memset(raw[i], (int)i, len);
+	}
+	more = groupcache_take_raw(w.groups, len, &cap);
+	assert_int_equal(cap, len);
+	groupcache_give_raw(w.groups, more, cap);
+	groupcache_give_raw(w.groups, raw[200], GROUPCACHE_PLACE);
+	groupcache_give_raw(w.groups, raw[7], GROUPCACHE_PLACE);
+	assert_int_equal(p->nr_used, NR_PLACES - 2);
+	for (i = 0; i < 2; i++) {
+		nr = (u32)(i ? GROUPCACHE_PLACE + 1 : GROUPCACHE_PLACE / 2);
+		more = groupcache_take_raw(w.groups, nr, &cap);
+		assert_int_not_equal(cap, GROUPCACHE_PLACE);
+		groupcache_give_raw(w.groups, more, cap);
+	}
+	assert_ptr_equal(groupcache_take_raw(w.groups, len, &cap), raw[7]);
+	assert_int_equal(p->nr_resident, NR_PLACES);
+	/* All but every fourth, and then a budget for a quarter of them. */
+	for (i = 0; i < NR_PLACES; i++) {
+		if (i % 4 != 1 && i != 200)
+			groupcache_give_raw(w.groups, raw[i], GROUPCACHE_PLACE);
+	}
+	assert_int_equal(p->nr_resident, NR_PLACES);
+	groupcache_set_budget(w.groups, NR_PLACES / 4 * GROUPCACHE_PLACE);
+	assert_int_equal(p->nr_used, NR_PLACES / 4);
+	assert_int_equal(p->nr_resident, NR_PLACES / 4);
+	for (i = 1; i < NR_PLACES; i += 4) {
+		assert_int_equal(raw[i][0], (u8)i);
+		assert_int_equal(raw[i][len - 1], (u8)i);
+		groupcache_give_raw(w.groups, raw[i], GROUPCACHE_PLACE);
+	}
+	world_release(&w);
+	/* Too little for a table of them. */
+	world_init(&w, 1 << 20, (GROUPCACHE_PLACES_MIN - 1) * GROUPCACHE_PLACE);
+	more = groupcache_take_raw(w.groups, len, &cap);
+	assert_int_equal(cap, len);
+	groupcache_give_raw(w.groups, more, cap);
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -746,6 +806,7 @@ int main(void)
 		cmocka_unit_test(test_groupcache_shares),
 		cmocka_unit_test(test_groupcache_refuses),
 		cmocka_unit_test(test_groupcache_counts_entries),
+		cmocka_unit_test(test_groupcache_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
