@@ -33,10 +33,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Waits until it is time for the next @n bytes of all. */
+/* Waits until the next @n bytes of all have come in at that rate. */
 static void pace(struct feed *f, size_t n)
 {
-	double sent = (double)atomic_fetch_add(&f->offered, n);
+	double sent = (double)(atomic_fetch_add(&f->offered, n) + n);
 	struct timespec ts;
 	uint64_t due;
 
