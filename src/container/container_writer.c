@@ -374,8 +374,9 @@ static void note_refs_locked(struct container_writer *w,
 		note_error_locked(w, err, NULL);
 }
 
-/* Move groups whose turn it is into @out and fix their offsets. I1 */
-static void gather_locked(struct container_writer *w)
+/* Move groups whose turn it is into @out and fix their offsets; *spare_ret
+ * gets the memory of one of them. I1 */
+static void gather_locked(struct container_writer *w, struct buf *spare_ret)
 {
 	struct waiting_group *wg;
 	struct dir_group *g;
@@ -395,7 +396,11 @@ static void gather_locked(struct container_writer *w)
 		w->raw_in_flight -= wg->raw_len;
 		w->raw_done += wg->raw_len;
 		w->stored_done += g->len;
-		buf_release(&wg->encoded);
+		if (spare_ret->data)
+			buf_release(&wg->encoded);
+		else
+			*spare_ret = wg->encoded;
+		memset(&wg->encoded, 0, sizeof(wg->encoded));
 		w->next_group++;
 	}
 }
@@ -546,7 +551,8 @@ int container_writer_put(struct container_writer *w,
 	wg->here = true;
 	w->outstanding--;
 	note_refs_locked(w, g);
-	gather_locked(w);
+	gather_locked(w, encoded);
+	buf_reset(encoded);
 	write_out_locked(w, WRITE_BYTES);
 	err = w->err;
 	if (err)

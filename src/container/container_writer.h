@@ -83,8 +83,9 @@ void container_writer_first_leaf(struct container_writer *w,
 
 /* Compressor side ----------------------------------------------------------*/
 
-/* @encoded (taken, emptied) is group @g's header and payload. What its
- * references point to becomes a base of the container. */
+/* @encoded (taken, emptied) is group @g's header and payload; afterwards it may
+ * have the memory of a group that is done with, for the caller to use again.
+ * What the references of @g point to becomes a base of the container. */
 int container_writer_put(struct container_writer *w,
 			 const struct group_header *g, struct buf *encoded,
 			 struct akin_diag *diag) __must_check;

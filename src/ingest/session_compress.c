@@ -184,7 +184,8 @@ static void compress_one(struct work *work, void *thread_ctx)
 	struct attempt a = { .job = j, .dec = thread_ctx };
 	struct session *s = j->sc->session;
 	struct akin_diag diag = { 0 };
-	struct buf encoded = { 0 };
+	/* Groups are as large as what is read of them. */
+	struct buf encoded = decoder_take(&a.dec->stored);
 	const u8 *payload;
 	bool with_refs;
 	int err;
@@ -205,7 +206,7 @@ static void compress_one(struct work *work, void *thread_ctx)
 		ignore_result(container_writer_put(j->sc->writer, &j->g,
 						   &encoded, NULL));
 	group_header_release(&j->g);
-	buf_release(&encoded);
+	decoder_give(&a.dec->stored, &encoded);
 	refgate_drop(j->gate);
 	pthread_mutex_lock(&s->lock);
 	s->nr_jobs--;

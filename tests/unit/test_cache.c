@@ -71,6 +71,7 @@ static void put_open_group(struct container_writer *cw, u64 number)
 	h.stored_len = h.raw_len;
 	assert_int_equal(group_encode(&h, number, raw, &encoded), 0);
 	assert_int_equal(container_writer_put(cw, &h, &encoded, &d), 0);
+	buf_release(&encoded);
 	group_header_release(&h);
 	free(raw);
 }
