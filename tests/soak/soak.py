@@ -2,6 +2,7 @@
 """Random work on one pool by several processes at once, held against a model.
 
     soak.py --akin PROGRAM [--seconds N] [--seed N] [--actors N] [--keep]
+            [--round SECONDS] [--damage EVERY-NTH-ROUND, 0: never]
 
 Round after round: for some seconds the actors back up, forget, restore,
 reclaim, optimize and check side by side, and are killed, stopped and
@@ -30,7 +31,6 @@ from soak_damage import expect, restore_all, round_of_damage
 from soak_pool import LIVE, Failure, Model, Runner, reconcile, restore_differs
 from soak_tree import Tree
 
-ROUND_SECONDS = 8
 FS_BYTES = 2 << 30      # of the file system, as long as there is room
 
 
@@ -125,7 +125,7 @@ class Soak:
         room = self.rng.choice((0, self.rng.randrange(6_000_000)))
         self.resize(used(self.fs) + room)
         self.runner.say('%d bytes are free' % room)
-        self.side_by_side(ROUND_SECONDS)
+        self.side_by_side(self.args.round)
         self.quiet(0.3)
         self.resize(FS_BYTES)
         self.world.full = False
@@ -158,9 +158,10 @@ class Soak:
             if self.mounted and nr % 4 == 3:
                 self.full_round()
             else:
-                self.side_by_side(ROUND_SECONDS)
+                self.side_by_side(self.args.round)
             self.quiet(0.4)
-            if nr % 3 == 2:
+            every = self.args.damage
+            if every and nr % every == every - 1:
                 round_of_damage(self.world, self.rng, self.actors, self.pool)
             if nr % 5 == 4:
                 self.copy()
@@ -211,6 +212,8 @@ def main():
     parser.add_argument('--seconds', type=int, default=4 * 3600)
     parser.add_argument('--seed', type=int)
     parser.add_argument('--actors', type=int, default=3)
+    parser.add_argument('--round', type=float, default=8)
+    parser.add_argument('--damage', type=int, default=3)
     parser.add_argument('--keep', action='store_true')
     args = parser.parse_args()
     args.akin = os.path.realpath(args.akin)
