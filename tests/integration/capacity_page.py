@@ -16,9 +16,12 @@ import sys
 import tempfile
 import time
 
+# A hundred addresses in ten seconds are a flood to a browser, which then stops
+# changing them and says nothing.
 FLAGS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run',
          '--disable-background-networking', '--disable-component-update',
-         '--disable-sync', '--disable-dev-shm-usage', '--remote-debugging-pipe']
+         '--disable-ipc-flooding-protection', '--disable-sync',
+         '--disable-dev-shm-usage', '--remote-debugging-pipe']
 LINES = ['sun7000 1', 'sun7000 4 --disk=2TB', 'sun7000 1 h1 add 1 h add 1',
          'sun7000 8/8/8 12/2/10', 'zfs draid2:8d:24c:1s@4TB',
          'zfs 2xraidz2:6@4TB mirror@1TB --recordsize=1M --ashift=13',
@@ -27,6 +30,8 @@ LINES = ['sun7000 1', 'sun7000 4 --disk=2TB', 'sun7000 1 h1 add 1 h add 1',
          'netapp --used=289150724K --saved=356485168K',
          'akin --data=40TB --change=2% --keep=7d4w12m3y --compression=2 '
          '--growth=20% --disk=100TB --from=2026-05-01',
+         'akin --data=40TB --compression=2 --change-compression=15.5 --keep=90 '
+         '--disk=100TB --from=2026-05-01',
          'akin --data=1024ZiB --change=100% --keep=365 --from=2026-05-01']
 WRONG = ['sun7000 0', 'zfs raidz2:2@4TB', 'netapp --used=5', 'akin --data=x',
          'plan --disk=1TB --estimate={}']
@@ -199,6 +204,28 @@ def check_lines(browser, akin):
         assert page['error'] and not page['answer'], (line, page)
 
 
+def check_drop(browser, akin):
+    """A file of 'akin estimate --json', dropped on the page, is a plan."""
+    last = json.dumps({'type': 'estimate', 'version': 1, 'logical_bytes': 10**13,
+                       'unique_bytes': 8 * 10**12, 'stored_bytes': 4 * 10**12,
+                       'states': 4, 'days_between': 1, 'change_per_day': 0.05,
+                       'growth_per_year': 0.1, 'change_compression': 12.5})
+    lines = [json.dumps({'type': 'method', 'cut': 'fixed', 'x': 'y' * 1000})] * 300
+    go(browser, ['zfs', 'mirror', '--disk=4TB'])
+    browser.js('''new Promise(done => {
+        addEventListener('hashchange', () => setTimeout(done, 0), { once: true });
+        const data = new DataTransfer();
+        data.items.add(new File([%s], 'estimate.json'));
+        document.body.dispatchEvent(new DragEvent('drop',
+            { bubbles: true, cancelable: true, dataTransfer: data }));
+    })''' % json.dumps('\n'.join([*lines, last, ''])))
+    assert browser.js('document.getElementById("estimate").value') == last
+    words = ['plan', '--disk=9TB', '--from=2026-05-01']
+    page = go(browser, [*words, '--estimate=' + last])
+    assert page['text'] == command(akin, ['plan', '-', *words[1:]], last.encode())
+    assert page['text'].startswith('fits: '), page['text']
+
+
 def check_use(browser):
     """Names for screen readers, the keyboard, and narrow screens."""
     for kind in 'sun7000', 'zfs', 'netapp', 'akin', 'plan':
@@ -227,14 +254,16 @@ def check_use(browser):
 
 
 def screenshots(browser, where):
-    for name, words, width, dark in (
-            ('sun7000', ['sun7000', '12', '4', '4'], 1280, False),
-            ('zfs', ['zfs', '2xdraid2:8d:24c:2s', '4xraidz2:6', '--disk=18TB'], 1280, True),
-            ('akin', LINES[-2].split(), 3840, False),
-            ('plan', ['plan'], 360, False), ('netapp', ['netapp'], 360, True)):
-        browser.size(width, 900, dark)
-        go(browser, words)
-        browser.screenshot(os.path.join(where, f'capacity-{name}-{width}.png'))
+    """Every kind on a telephone and on a large screen, dark and light."""
+    browser.call('Emulation.setScrollbarsHidden', hidden=True)
+    for nr, words in enumerate((
+            ['sun7000', '12', '4', '4'],
+            ['zfs', '2xdraid2:8d:24c:2s', '4xraidz2:6', '--disk=18TB'],
+            ['netapp'], LINES[-2].split(), ['plan'])):
+        for width, height in (360, 740), (1280, 900), (3840, 2160):
+            browser.size(width, height, (nr + width // 40) % 2 == 0)
+            go(browser, words)
+            browser.screenshot(os.path.join(where, f'capacity-{words[0]}-{width}.png'))
 
 
 def main():
@@ -246,6 +275,7 @@ def main():
         if vectors:
             nr = check_sun(browser, akin, vectors) + check_zfs(browser, akin, vectors)
         check_lines(browser, akin)
+        check_drop(browser, akin)
         check_use(browser)
         if len(sys.argv) > 5:
             screenshots(browser, sys.argv[5])
