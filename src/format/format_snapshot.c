@@ -66,7 +66,8 @@ enum snapshot_tag {
 };
 #undef TAG
 
-#define SNAPSHOT_FLAGS (SNAPSHOT_PARTIAL | SNAPSHOT_OBJECTS)
+#define SNAPSHOT_FLAGS \
+	(SNAPSHOT_PARTIAL | SNAPSHOT_OBJECTS | SNAPSHOT_TRANSFERRED)
 #define NSEC_PER_SEC 1000000000u
 /* More than any zone has ever been off. */
 #define UTC_OFFSET_MAX_SEC (26 * 3600)

@@ -18,6 +18,8 @@
 #define SNAPSHOT_PARTIAL 0x1	/* some source could not be read */
 #define SNAPSHOT_OBJECTS 0x2	/* what a program gave, not files it read;
 				 * paths are spaces, or a stream's name */
+#define SNAPSHOT_TRANSFERRED 0x4	/* copied or rewritten: older than its
+					 * number says */
 
 struct snapshot_counts {
 	u64 files, dirs, others;

@@ -257,9 +257,10 @@ int store_session_on(struct akin_pool *pool,
 	__must_check;
 /* In hex; "" if it is all zeros, which stands for none. */
 void store_id_export(const u8 id[SNAPSHOT_ID_BYTES], char *out);
-/* Newest snapshot of the same host and paths; absent is -AKIN_E_absent. */
+/* Newest snapshot of the same host and paths, or with @last the one that was
+ * committed last; absent is -AKIN_E_absent. */
 int store_find_parent(struct akin_pool *p, const char *host,
-		      const char *const *paths, u32 nr_paths,
+		      const char *const *paths, u32 nr_paths, bool last,
 		      struct snapshot *out, struct akin_diag *diag)
 	__must_check;
 

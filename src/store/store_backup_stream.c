@@ -70,7 +70,8 @@ static struct predecessor *find_predecessor(struct backup *b, const char *name)
 	struct hint hint;
 	struct node node;
 
-	if (store_find_parent(b->p, b->snap.host, paths, 1, &s, NULL))
+	if (store_find_parent(b->p, b->snap.host, paths, 1, false, &s,
+			      NULL))
 		return NULL;
 	if (!store_lookup(b->p, &s, name, &node, &hint, NULL)) {
 		p = predecessor_new(&node.content, &hint);

@@ -231,7 +231,7 @@ static int find_parent(struct walk *w, const char *const *paths,
 
 	do {
 		err = store_find_parent(b->p, b->snap.host, paths,
-					w->nr_targets, &w->parent, &why);
+					w->nr_targets, false, &w->parent, &why);
 		/* Trees are taken from it whole, chunk by chunk unseen. */
 		if (!err)
 			err = catalog_pin(b->p->catalog,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "store/store_newest.h"
 #include "store/store_session.h"
 #include "tree/tree_walk.h"
 
@@ -27,7 +28,7 @@ static bool has_space(const struct snapshot *s, const char *space)
 
 struct newest {
 	const char *host, *space;
-	u64 number;
+	struct store_newest newest;
 };
 
 static int note_newest(void *ctx, const struct snapshot *s,
@@ -37,7 +38,7 @@ static int note_newest(void *ctx, const struct snapshot *s,
 
 	if (s->flags & SNAPSHOT_OBJECTS && has_space(s, n->space) &&
 	    (!n->host || (s->host && strcmp(s->host, n->host) == 0)))
-		n->number = s->number;
+		store_newest_offer(&n->newest, s);
 	return 0;
 }
 
@@ -49,7 +50,7 @@ int objects_newest(struct akin_pool *p, const char *host, const char *space,
 
 	err = catalog_each_status(p->catalog, CATALOG_LISTED, note_newest, &n,
 				  diag);
-	*number_ret = n.number;
+	*number_ret = n.newest.number;
 	return err;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "store/store.h"
+#include "store/store_newest.h"
 
 void store_hex(const u8 *bytes, size_t n, char *out)
 {
@@ -134,9 +135,20 @@ static enum catalog_which which_of(const struct akin_snapshot_filter *f)
 struct each {
 	const struct akin_snapshot_filter *filter;
 	struct catalog_now now;
+	struct store_order order;
 	int (*fn)(void *ctx, const struct akin_snapshot *s);
 	void *ctx;
 };
+
+static int order_one(void *ctx, const struct snapshot *s,
+		     const struct catalog_status *st)
+{
+	struct each *e = ctx;
+
+	if (!store_snapshot_matches(s, st, e->filter))
+		return 0;
+	return store_order_add(&e->order, s);
+}
 
 static int each_one(void *ctx, const struct snapshot *s,
 		    const struct catalog_status *st)
@@ -150,6 +162,25 @@ static int each_one(void *ctx, const struct snapshot *s,
 	return e->fn(e->ctx, &out);
 }
 
+/* One by one, but for those that are gone meanwhile. */
+static int each_in_order(struct akin_pool *p, struct each *e,
+			 struct akin_diag *diag)
+{
+	struct akin_diag why = { 0 };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < e->order.nr; i++) {
+		diag_clear(&why);
+		err = catalog_status_of(p->catalog, which_of(e->filter),
+					e->order.keys[i].number, each_one, e,
+					&why);
+		if (err == -AKIN_E_snap_unknown)
+			err = 0;
+	}
+	return err < 0 ? diag_pass(diag, err, &why) : err;
+}
+
 int akin_snapshot_each(struct akin_pool *p,
 		       const struct akin_snapshot_filter *filter,
 		       int (*fn)(void *ctx, const struct akin_snapshot *s),
@@ -161,14 +192,20 @@ int akin_snapshot_each(struct akin_pool *p,
 	err = catalog_now(p->catalog, store_clock(p), &e.now, diag);
 	if (!err)
 		err = catalog_each_status(p->catalog, which_of(filter),
+					  order_one, &e, diag);
+	if (!err && e.order.moved)
+		err = each_in_order(p, &e, diag);
+	else if (!err)
+		err = catalog_each_status(p->catalog, which_of(filter),
 					  each_one, &e, diag);
+	store_order_release(&e.order);
 	return err < 0 ? diag_said(diag, err) : err;
 }
 
 struct search {
 	const char *id, *tag;
 	const struct akin_snapshot_filter *filter;
-	u64 number;
+	struct store_newest newest;
 	u32 nr;
 };
 
@@ -187,8 +224,7 @@ static int search_one(void *ctx, const struct snapshot *s,
 	store_hex(s->id, sizeof(s->id), id);
 	if (q->id && strncmp(id, q->id, strlen(q->id)))
 		return 0;
-	/* They come oldest first: the last one is the newest. */
-	q->number = s->number;
+	store_newest_offer(&q->newest, s);
 	q->nr++;
 	return 0;
 }
@@ -226,7 +262,7 @@ int akin_snapshot_find(struct akin_pool *p, const char *name,
 		return diag_set(diag, -AKIN_E_snap_ambiguous, "'%s': %u "
 				"snapshots have an id that starts so", name,
 				q.nr);
-	*number_ret = q.number;
+	*number_ret = q.newest.number;
 	return 0;
 }
 
@@ -234,7 +270,8 @@ struct parent_search {
 	const char *host;
 	const char *const *paths;
 	u32 nr_paths;
-	u64 number;
+	bool last;
+	struct store_newest newest;
 };
 
 static int parent_one(void *ctx, const struct snapshot *s)
@@ -243,22 +280,25 @@ static int parent_one(void *ctx, const struct snapshot *s)
 
 	if (s->host && strcmp(s->host, q->host) == 0 &&
 	    same_paths((const char *const *)s->paths, s->nr_paths, q->paths,
-		       q->nr_paths))
-		q->number = s->number;
+		       q->nr_paths)) {
+		if (q->last)
+			q->newest.number = 0;
+		store_newest_offer(&q->newest, s);
+	}
 	return 0;
 }
 
 int store_find_parent(struct akin_pool *p, const char *host,
-		      const char *const *paths, u32 nr_paths,
+		      const char *const *paths, u32 nr_paths, bool last,
 		      struct snapshot *out, struct akin_diag *diag)
 {
-	struct parent_search q = { host, paths, nr_paths, 0 };
+	struct parent_search q = { host, paths, nr_paths, last, { 0 } };
 	int err;
 
 	err = catalog_each_snapshot(p->catalog, parent_one, &q, diag);
 	if (err)
 		return err;
-	if (!q.number)
+	if (!q.newest.number)
 		return -AKIN_E_absent;
-	return catalog_snapshot(p->catalog, q.number, out, diag);
+	return catalog_snapshot(p->catalog, q.newest.number, out, diag);
 }

@@ -134,8 +134,8 @@ static int find_parent(struct transfer *t, struct akin_diag *diag)
 	do {
 		diag_clear(&why);
 		err = store_find_parent(p, s->host, (const char *const *)
-					s->paths, s->nr_paths, &t->parent,
-					&why);
+					s->paths, s->nr_paths, true,
+					&t->parent, &why);
 		if (!err)
 			err = catalog_pin(p->catalog,
 					  session_number(t->b->session),
@@ -386,7 +386,7 @@ static int describe(struct transfer *t, struct akin_diag *diag)
 	to->time_sec = s->time_sec;
 	to->time_nsec = s->time_nsec;
 	to->utc_offset_sec = s->utc_offset_sec;
-	to->flags = s->flags;
+	to->flags = s->flags | SNAPSHOT_TRANSFERRED;
 	memcpy(to->parent, s->parent, sizeof(to->parent));
 	t->b->files_total = s->counts.files;
 	t->b->bytes_total = s->counts.bytes;
