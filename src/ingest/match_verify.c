@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "ingest/match_ahead.h"
 #include "ingest/match_log.h"
 #include "ingest/match_verify.h"
 #include "ingest/session_internal.h"
@@ -59,6 +60,7 @@ struct matcher {
 	struct match_order *order;
 	struct match_group *groups;
 	u32 cap, nr_order, nr_groups;
+	struct match_ahead *ahead;	/* NULL: done without */
 
 	pthread_mutex_t lock;	/* guards nr_running */
 	pthread_cond_t ended;
@@ -74,6 +76,12 @@ static u64 key_of(u64 container, u32 group)
 	return container << GROUP_BITS | group;
 }
 
+static struct group_at group_of(u64 key)
+{
+	return (struct group_at){ key >> GROUP_BITS,
+				  (u32)key & ((1 << GROUP_BITS) - 1) };
+}
+
 int matcher_new(struct session *s, struct matcher **out,
 		struct akin_diag *diag)
 {
@@ -82,6 +90,7 @@ int matcher_new(struct session *s, struct matcher **out,
 	if (!m)
 		return diag_set(diag, -AKIN_E_nomem, "stream");
 	m->session = s;
+	m->ahead = match_ahead_new(s->depot);
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->ended, NULL);
 	*out = m;
@@ -92,6 +101,7 @@ void matcher_free(struct matcher *m)
 {
 	if (!m)
 		return;
+	match_ahead_free(m->ahead);
 	mem_free(m->chunks);
 	mem_free(m->at);
 	mem_free(m->order);
@@ -465,14 +475,20 @@ int match_more(struct lane *l, u32 from, u32 n, struct akin_diag *diag)
 
 int match_batch(struct lane *l, struct akin_diag *diag)
 {
+	struct matcher *m = l->matcher;
 	int err;
 
-	err = need(l->matcher, l->nr_chunks, diag);
+	err = need(m, l->nr_chunks, diag);
 	if (err || !l->nr_chunks)
 		return err;
-	memset(l->matcher->chunks, 0,
-	       l->nr_chunks * sizeof(*l->matcher->chunks));
-	return match_more(l, 0, l->nr_chunks, diag);
+	memset(m->chunks, 0, l->nr_chunks * sizeof(*m->chunks));
+	m->nr_groups = 0;
+	err = match_more(l, 0, l->nr_chunks, diag);
+	if (!err && m->nr_groups)
+		match_ahead_note(m->ahead, group_of(m->groups[0].first->key),
+				 group_of(m->groups[m->nr_groups - 1].first->key),
+				 m->nr_groups);
+	return err;
 }
 
 void match_stored(struct lane *l, u32 k)

@@ -515,6 +515,50 @@ static void test_repeats_in_a_stream(void **state)
 	free(data);
 }
 
+/* Which groups of container 1 are decoded, a bit for each. */
+static u32 decoded(struct repeats *w)
+{
+	const struct group_data *g;
+	u32 i, set = 0;
+
+	settle(w);
+	for (i = 0; i < 8; i++) {
+		g = groupcache_find(w->p->depot.groups, 1, i);
+		if (!g)
+			continue;
+		set |= 1U << i;
+		groupcache_put(w->p->depot.groups, g);
+	}
+	return set;
+}
+
+/*
+ * A batch that goes on where the one before ended has the groups behind it
+ * decoded, as many as it needed itself; none in any other order. (Groups are of
+ * 128 KiB, a container of eight.)
+ */
+static void test_decoding_ahead(void **state)
+{
+	const size_t n = 3000000, piece = 100000;
+	struct rng r = { 5 };
+	u8 *data = malloc(n);
+	struct repeats w;
+
+	repeats_open(&w, SUPER_VERIFY_MATCH);
+	rng_fill(&r, data, n);
+	feed(&w, data, n);
+	settle(&w);
+	groupcache_clear(w.p->depot.groups);
+	feed(&w, data + 5 * piece, piece);
+	assert_int_equal(decoded(&w), 0x18);
+	feed(&w, data, piece);
+	assert_int_equal(decoded(&w), 0x19);
+	feed(&w, data + piece, piece);
+	assert_int_equal(decoded(&w), 0x1f);
+	repeats_close(&w);
+	free(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -528,6 +572,7 @@ int main(void)
 		cmocka_unit_test(test_reading_back_notices),
 		cmocka_unit_test(test_pool_decides),
 		cmocka_unit_test(test_repeats_in_a_stream),
+		cmocka_unit_test(test_decoding_ahead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
