@@ -122,15 +122,84 @@ static void print_text(struct cli *c, const struct akin_optimize_result *r)
 	print_cost("now", &r->after);
 }
 
-int cli_cmd_optimize(struct cli *c)
+static void parity_json(struct cli *c, const struct akin_parity_result *r)
 {
-	struct akin_optimize_options opt = { 0 };
-	struct akin_optimize_result r = { 0 };
+	struct cli_json *j = &c->json;
+
+	cli_json_begin(j, "parity");
+	cli_json_bool(j, "dry_run", c->args.dry_run);
+	cli_json_uint(j, "percent", r->percent);
+	cli_json_uint(j, "containers", r->containers);
+	cli_json_uint(j, "had", r->had);
+	cli_json_uint(j, "made", r->made);
+	cli_json_uint(j, "removed", r->removed);
+	cli_json_uint(j, "damaged", r->damaged);
+	cli_json_uint(j, "bytes_made", r->bytes_made);
+	cli_json_end(j, stdout);
+}
+
+static void parity_text(struct cli *c, const struct akin_parity_result *r)
+{
+	const char *would = c->args.dry_run ? "would be " : "";
+	char a[CLI_UNIT_TEXT];
+
+	if (r->made && c->args.dry_run)
+		printf("parity of %u%% would be given to %llu of %llu "
+		       "containers\n", r->percent,
+		       (unsigned long long)r->made,
+		       (unsigned long long)r->containers);
+	else if (r->made)
+		printf("parity of %u%% was given to %llu of %llu containers: "
+		       "%s\n", r->percent, (unsigned long long)r->made,
+		       (unsigned long long)r->containers,
+		       cli_size_text(r->bytes_made, a));
+	else if (r->percent && !r->damaged)
+		printf("all %llu containers have parity of %u%%\n",
+		       (unsigned long long)r->containers, r->percent);
+	if (r->removed)
+		printf("parity %sremoved from %llu containers\n", would,
+		       (unsigned long long)r->removed);
+}
+
+/* @percent < 0: as the pool says, and silent if there is nothing to do. */
+static int give_parity(struct cli *c, int percent)
+{
+	struct akin_parity_options opt = {
+		.percent = percent,
+		.dry_run = c->args.dry_run,
+		.progress = cli_on_progress,
+		.ctx = c,
+	};
+	struct akin_parity_result r;
 	int err;
 
-	err = cli_open(c, c->args.dry_run);
+	err = akin_parity(c->pool, &opt, &r, &c->diag);
+	cli_term_clear();
+	if (err && err != -AKIN_E_partial)
+		return err;
+	if (percent < 0 && !r.made && !r.removed)
+		return err;
+	if (c->args.json)
+		parity_json(c, &r);
+	else if (!c->args.quiet)
+		parity_text(c, &r);
+	return err;
+}
+
+int cli_cmd_optimize(struct cli *c)
+{
+	unsigned percent;
+	struct akin_optimize_options opt = { 0 };
+	struct akin_optimize_result r = { 0 };
+	int err, err2;
+
+	err = cli_parity(c, &percent);
+	if (!err)
+		err = cli_open(c, c->args.dry_run);
 	if (err)
 		return err;
+	if (c->args.parity)
+		return give_parity(c, (int)percent);
 	opt.dry_run = c->args.dry_run;
 	opt.delta_depth = cli_delta_depth(&c->args);
 	opt.compression = c->args.compression;
@@ -146,5 +215,6 @@ int cli_cmd_optimize(struct cli *c)
 		print_json(c, &r);
 	else if (!c->args.quiet)
 		print_text(c, &r);
-	return err;
+	err2 = give_parity(c, -1);
+	return err ? err : err2;
 }

@@ -80,7 +80,7 @@ static void print_parity(const struct akin_stats *s, unsigned percent)
 		       "parity", percent,
 		       (unsigned long long)s->parity_containers,
 		       (unsigned long long)nr, s->parity_containers < nr &&
-		       percent ? " ('akin optimize --parity')" : "");
+		       percent ? " ('akin optimize' gives it)" : "");
 }
 
 static void print_pool(struct cli *c, const struct akin_stats *s)

@@ -400,6 +400,10 @@ const struct cli_option cli_options[] = {
 	{ "compression", 0, CLI_STRING, "CODEC", B(OPTIMIZE), AT(compression),
 	  "compress everything with CODEC, such as zstd:19 (default: the "
 	  "pool's, of zstd level 6 at least)", .complete = CLI_COMPLETE_CODEC, .line_only = true },
+	{ "parity", 0, CLI_STRING, "PERCENT", B(OPTIMIZE), AT(parity),
+	  "give so much parity to all that is stored, and to what will be, 1 "
+	  "to 50; 0: take it away; nothing else is done then",
+	  .line_only = true },
 	{ "all", 0, CLI_FLAG, NULL, B(OPTIMIZE), AT(all),
 	  "also series with nothing new since the last run",
 	  .line_only = true },

@@ -65,6 +65,35 @@ AKIN_API int akin_optimize(struct akin_pool *p,
 			   struct akin_optimize_result *out,
 			   struct akin_diag *diag);
 
+struct akin_parity_options {
+	int percent;	/* from now on, 0: none; below 0: as the pool says */
+	bool dry_run;	/* works on a pool opened for reading, too */
+	/* @others are containers looked at, @bytes read of them, @bytes_stored
+	 * parity written. */
+	void (*progress)(void *ctx, const struct akin_progress *p);
+	void *ctx;
+};
+
+struct akin_parity_result {
+	unsigned percent;
+	uint64_t containers;
+	uint64_t had;		/* so much already */
+	uint64_t made, removed;
+	uint64_t damaged;	/* got none */
+	uint64_t bytes_read, bytes_made;
+};
+
+/*
+ * Give all containers so much parity, and all that are written from now on.
+ * Backups go on; reclaiming and repairing do not (-AKIN_E_busy). It can be
+ * stopped, and killed, at any time; the next run goes on. *out is filled also
+ * after errors. -AKIN_E_partial: some are damaged.
+ */
+AKIN_API int akin_parity(struct akin_pool *p,
+			 const struct akin_parity_options *opt,
+			 struct akin_parity_result *out,
+			 struct akin_diag *diag);
+
 #ifdef __cplusplus
 }
 #endif

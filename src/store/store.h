@@ -9,8 +9,10 @@
 #include <stdatomic.h>
 
 #include "akin/akin.h"
+#include "base/numset.h"
 #include "catalog/catalog.h"
 #include "catalog/catalog_retention.h"
+#include "container/container_parity.h"
 #include "depot/depot.h"
 #include "os/counters_file.h"
 
@@ -57,6 +59,9 @@ struct akin_pool {
 	struct decoder dec;	/* of the calling thread */
 	/* Tests set it: what time it is. NULL: what the clocks say. */
 	const struct clock_reading *clock;
+	/* Containers that the last check found damaged, or their parity, be it
+	 * that parity makes up for it. */
+	struct numset parity_bad;
 	u64 reserve_session;	/* session that index runs are reserved for */
 	const struct hash_ops *data_hash;	/* tests only; else NULL */
 	atomic_bool stop;
@@ -158,6 +163,12 @@ size_t store_reading_memory(const struct store_budget *b);
 size_t store_stream_memory(const struct store_budget *b, bool compares);
 size_t store_take_stream_memory(struct akin_pool *p, bool compares);
 void store_return_stream_memory(struct akin_pool *p);
+
+/* store_parity.c: make a container's parity, if the container is sound; an error
+ * of damage: it is not. */
+int store_parity_make(struct akin_pool *p, const struct container_id *id,
+		      u8 percent, u64 *bytes_ret, struct akin_diag *diag)
+	__must_check;
 
 /* store_counters.c: from here on everything is counted. */
 int store_counters_open(struct akin_pool *p, struct akin_diag *diag)

@@ -383,6 +383,7 @@ void akin_pool_close(struct akin_pool *p)
 		return;
 	if (p->have_depot && !p->read_only)
 		store_mark_found(p);
+	numset_release(&p->parity_bad);
 	decoder_release(&p->dec);
 	if (p->have_depot)
 		depot_release(&p->depot);
