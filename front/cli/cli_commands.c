@@ -14,7 +14,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"where they are. A directory that is not empty is refused.\n"
 	"\n"
 	"What is chosen here stays for the life of the pool, but for the\n"
-	"compression, which each backup may choose for what it adds.\n",
+	"compression, which each backup may choose for what it adds, and the\n"
+	"parity, which 'akin optimize' changes.\n",
 	{ { "akin init /mnt/backup", "Make a pool; both parts below /mnt/backup." },
 	  { "akin init --meta-dir /ssd/akin --data-dir /hdd/akin /srv/pool",
 	    "Metadata on a fast disk, data on a big one. From now on the pool is "
@@ -370,11 +371,18 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"Backups and restores go on meanwhile. It can be stopped, and killed, at\n"
 	"any time; the next run goes on where it was. Series in which nothing is\n"
 	"new since the last run are left as they are, unless --all, --delta-depth\n"
-	"or --compression is given.\n",
+	"or --compression is given.\n"
+	"\n"
+	"In a pool with parity, containers that have none get it at last. With\n"
+	"--parity that is all that is done, and how much there is from now on.\n"
+	"Meanwhile backups go on, and reclaiming does not.\n",
 	{ { "akin optimize --dry-run", "What is there to do?" },
 	  { "akin optimize", "Monthly, say, and then 'akin gc'." },
 	  { "akin optimize --compression zstd:19",
 	    "As small as can be, however long it takes." },
+	  { "akin optimize --parity 5%",
+	    "So that what a disk loses, a sector here and there, can be made "
+	    "again; for what is stored and what will be." },
 	  { "akin optimize --json", "For a program." } },
 	0, 0, CLI_COMPLETE_NONE },
 
@@ -398,7 +406,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"\n"
 	"Damage is reported as container, chunks, files and snapshots, of each\n"
 	"kind the first 1,000, and remembered, so that the next backup of the same\n"
-	"data stores it anew. The exit code is 5 if there is any.\n",
+	"data stores it anew. The exit code is 5 if there is any; also if parity\n"
+	"makes up for all of it, because there might be more.\n",
 	{ { "akin check", "The structure. Minutes at most." },
 	  { "akin check --read-data", "Every byte." },
 	  { "akin check --read-data=5%",
@@ -414,7 +423,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"would do, and which files of which snapshots are lost. Then it asks; off\n"
 	"a terminal it needs --yes. What is sound is never changed, and what\n"
 	"cannot be read is moved into a directory 'quarantine' of the pool, never\n"
-	"deleted. It can be interrupted and run again. Backups and 'akin gc' must\n"
+	"deleted; but sectors that parity makes up for are written back where they\n"
+	"were. It can be interrupted and run again. Backups and 'akin gc' must\n"
 	"not run meanwhile.\n"
 	"\n"
 	"If the metadata directory is lost, or its catalog cannot be read, all of\n"

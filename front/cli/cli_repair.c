@@ -95,6 +95,7 @@ static void print_json(struct cli *c, const struct akin_repair_result *r)
 	cli_json_uint(j, "groups_salvaged", r->groups_salvaged);
 	cli_json_uint(j, "chunks_salvaged", r->chunks_salvaged);
 	cli_json_uint(j, "chunks_healed", r->chunks_healed);
+	cli_json_uint(j, "sectors_healed", r->sectors_healed);
 	cli_json_uint(j, "findings", r->check.findings);
 	cli_json_uint(j, "chunks_damaged", r->check.chunks_damaged);
 	cli_json_uint(j, "files_damaged", r->check.files_damaged);
@@ -137,6 +138,9 @@ static void print_done(const struct akin_repair_result *r)
 	if (r->chunks_healed)
 		printf("healed from other copies: chunks %llu\n",
 		       (unsigned long long)r->chunks_healed);
+	if (r->sectors_healed)
+		printf("written back from parity: sectors %llu\n",
+		       (unsigned long long)r->sectors_healed);
 	if (r->quarantined)
 		printf("put aside in the directories 'quarantine' of the pool: "
 		       "files %llu\n", (unsigned long long)r->quarantined);

@@ -52,6 +52,7 @@ struct akin_repair_result {
 	uint64_t quarantined;	/* files put aside */
 	uint64_t groups_salvaged, chunks_salvaged;
 	uint64_t chunks_healed;	/* from other copies */
+	uint64_t sectors_healed;	/* of containers, from parity */
 	/* At the end, or as planned: what is wrong still. */
 	struct akin_check_result check;
 };

@@ -90,6 +90,7 @@ int akin_check(struct akin_pool *p, const struct akin_check_options *opt,
 		.stopped = stopped,
 		.progress = opt->progress ? progress : NULL,
 		.finding = opt->finding ? finding : NULL,
+		.parity_bad = &p->parity_bad,
 		.ctx = &c,
 	};
 	int err;

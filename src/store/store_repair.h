@@ -8,6 +8,7 @@
  * store_repair_pool.c     what is wrong with a pool that can be opened
  * store_repair_records.c  its records and labels
  * store_repair_containers.c  containers that cannot be opened
+ * store_repair_parity.c   damaged sectors that parity makes up for
  * store_repair_heal.c     damaged chunks in those that can
  */
 #ifndef STORE_REPAIR_H
@@ -108,6 +109,25 @@ int store_repair_look_containers(struct store_repair *r,
 int store_repair_containers(struct store_repair *r,
 			    const struct store_broken_list *l,
 			    struct akin_diag *diag) __must_check;
+
+/* store_repair_parity.c: containers of which parity makes up for what is damaged,
+ * and parity that is damaged itself. */
+struct store_parity_row {
+	struct container_id id;
+	u32 sectors;		/* to be written back */
+	bool remake;		/* its parity */
+};
+struct store_parity_list {
+	struct store_parity_row *rows;
+	u32 nr, cap;
+};
+/* Plans what to do about them. */
+int store_repair_look_parity(struct store_repair *r,
+			     struct store_parity_list *out,
+			     struct akin_diag *diag) __must_check;
+int store_repair_parity(struct store_repair *r,
+			const struct store_parity_list *l,
+			struct akin_diag *diag) __must_check;
 
 /* store_repair_heal.c: chunks that are marked, from other copies; @look plans
  * it. */

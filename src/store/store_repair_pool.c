@@ -5,8 +5,9 @@
  *	plan	a check, which says what is wrong and what is lost; records and
  *		labels; the index
  *	ask
- *	do	superblocks, records, containers that cannot be opened, the
- *		index, damaged chunks in the others
+ *	do	superblocks, records, sectors that parity makes up for,
+ *		containers that cannot be opened, the index, damaged chunks in
+ *		the others
  *	check	what is wrong still
  *
  * No backup and no reclaim may run meanwhile: the first could go back to a
@@ -20,6 +21,7 @@ struct plan {
 	bool index;		/* to be built anew */
 	u64 nr_records;
 	struct store_broken_list broken;	/* containers */
+	struct store_parity_list parity;
 };
 
 /* Looking -------------------------------------------------------------------*/
@@ -132,6 +134,9 @@ static int apply(struct store_repair *r, struct plan *plan,
 	err = write_supers(r, diag);
 	if (!err && plan->nr_records)
 		err = store_repair_records(r, true, &nr, diag);
+	/* It makes what comes then read well. */
+	if (!err)
+		err = store_repair_parity(r, &plan->parity, diag);
 	if (!err)
 		err = store_repair_containers(r, &plan->broken, diag);
 	if (!err && plan->index)
@@ -178,6 +183,8 @@ static int look(struct store_repair *r, struct plan *plan,
 
 	err = look_at_records(r, plan, diag);
 	if (!err)
+		err = store_repair_look_parity(r, &plan->parity, diag);
+	if (!err)
 		err = store_repair_look_containers(r, &plan->broken, diag);
 	if (!err)
 		err = look_at_index(r, plan, diag);
@@ -204,6 +211,7 @@ int store_repair_pool(struct store_repair *r, struct akin_diag *diag)
 			err = diag_pass(diag, damaged, &why);
 	}
 	mem_free(plan.broken.rows);
+	mem_free(plan.parity.rows);
 	if (err)
 		return err;
 	if (r->opt->dry_run && !damaged && r->nr_steps)

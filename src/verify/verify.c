@@ -360,7 +360,12 @@ int verify_pool(const struct verify_options *opt, struct verify_result *out,
 		err = conclude(v, diag);
 	}
 	content_checker_free(v->checker);
-	numset_release(&v->parity_told);
+	if (opt->parity_bad) {
+		numset_release(opt->parity_bad);
+		*opt->parity_bad = TAKE(v->parity_told);
+	} else {
+		numset_release(&v->parity_told);
+	}
 	mem_free(v);
 	return err;
 }

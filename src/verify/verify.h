@@ -36,6 +36,7 @@
 #ifndef VERIFY_H
 #define VERIFY_H
 
+#include "base/numset.h"
 #include "catalog/catalog.h"
 #include "depot/depot.h"
 
@@ -73,6 +74,9 @@ struct verify_options {
 	 * @path: in it, or "". */
 	void (*finding)(void *ctx, int code, const char *text,
 			const char *snapshot, const char *path);
+	/* May be NULL; becomes the containers with sectors that are damaged,
+	 * their own or of their parity: numset_release(). */
+	struct numset *parity_bad;
 	void *ctx;
 };
 

@@ -92,7 +92,7 @@ int verify_these(struct verify *v, const struct catalog_container *rows,
 		 u32 nr, struct akin_diag *diag) __must_check;
 int verify_scrub(struct verify *v, struct akin_diag *diag) __must_check;
 /* Count the container's parity; with @read, or if something had to be made
- * again already, read both files. *nr_bad_ret: damaged sectors of it. */
+ * again already, read both files. *nr_bad_ret: damaged sectors. */
 int verify_parity(struct verify *v, struct container_reader *r, bool read,
 		  u32 *nr_bad_ret, struct akin_diag *diag) __must_check;
 /* All containers have been counted. */

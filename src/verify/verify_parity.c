@@ -54,7 +54,8 @@ static int scan(struct verify *v, struct container_reader *r, u32 *nr_bad_ret,
 	*none_ret = err != 0;
 	if (err == -AKIN_E_absent)
 		return 0;
-	*nr_bad_ret = err ? 1 : report.bad_sectors + report.bad_length;
+	*nr_bad_ret = err ? 1 : report.bad_sectors + report.bad_length +
+				report.bad_parity + report.bad_copy;
 	if (numset_has(&v->parity_told, number))
 		return err && !verify_is_damage(err) ?
 		       diag_pass(diag, err, &why) : 0;
