@@ -28,9 +28,17 @@ extern "C" {
 
 /*
  * C(name, unit, kind, help); DISK(name, help) makes the rows of one pool.
- * COUNTER only grows; GAUGE is what is now.
+ * COUNTER only grows; GAUGE is what is now; MOMENT is when something was, in
+ * nanoseconds of CLOCK_MONOTONIC, 0: it is not.
  */
 #define AKIN_COUNTERS(C, DISK) \
+	C(files_stored, "files", COUNTER, \
+	  "and streams backed up, those that had not changed included") \
+	C(files_restored, "files", COUNTER, \
+	  "and streams restored, printed or compared") \
+	C(objects_stored, "objects", COUNTER, "sent by programs") \
+	C(objects_read, "operations", COUNTER, \
+	  "of programs that read objects or parts of them") \
 	C(bytes_in, "bytes", COUNTER, "fed to backups, holes included") \
 	C(bytes_new, "bytes", COUNTER, "of chunks that were not there yet") \
 	C(chunks_in, "chunks", COUNTER, "cut from what was fed") \
@@ -42,6 +50,10 @@ extern "C" {
 	C(chunks_collided, "chunks", COUNTER, \
 	  "met that have another chunk's fingerprint") \
 	C(groups_new, "groups", COUNTER, "compressed") \
+	C(bytes_grouped, "bytes", COUNTER, "of chunks in groups of data") \
+	C(bytes_plain, "bytes", COUNTER, \
+	  "that these groups would take without references, estimated") \
+	C(bytes_packed, "bytes", COUNTER, "of these groups as stored") \
 	C(groups_referring, "groups", COUNTER, \
 	  "of these, compressed against references") \
 	C(bytes_referring, "bytes", COUNTER, \
@@ -61,8 +73,17 @@ extern "C" {
 	  "whose parity could not be written") \
 	C(sectors_healed, "sectors", COUNTER, \
 	  "of containers that were made again from parity when they were read") \
-	C(checkpoints, "operations", COUNTER, "of running backups") \
+	C(checkpoints, "operations", COUNTER, \
+	  "that make what was stored so far known, while backups run") \
+	C(checkpoints_timed, "operations", COUNTER, \
+	  "of these, because some time had passed") \
+	C(checkpoints_full, "operations", COUNTER, \
+	  "of these, because so many containers were sealed") \
 	C(commits, "operations", COUNTER, "of snapshots") \
+	C(commit_ns, "nanoseconds", COUNTER, \
+	  "spent in checkpoints and commits that have ended") \
+	C(commit_begun, "nanoseconds", MOMENT, \
+	  "when the checkpoint or commit began that is under way") \
 	C(directory_hits, "lookups", COUNTER, \
 	  "answered by directories in memory") \
 	C(directory_misses, "lookups", COUNTER, \
@@ -72,9 +93,15 @@ extern "C" {
 	C(directory_failures, "operations", COUNTER, \
 	  "of reading a container's directory that failed") \
 	C(directory_bytes, "bytes", GAUGE, "of directories in memory") \
+	C(directory_oldest, "nanoseconds", MOMENT, \
+	  "when the directory was last used that goes next") \
 	C(index_lookups, "lookups", COUNTER, "in the index in memory") \
 	C(index_hits, "lookups", COUNTER, \
 	  "answered by the index in memory") \
+	C(index_run_lookups, "lookups", COUNTER, \
+	  "in the index on disk, of chunks that nothing in memory knew") \
+	C(index_run_hits, "lookups", COUNTER, \
+	  "answered by the index on disk") \
 	C(index_page_reads, "pages", COUNTER, \
 	  "of index runs read one by one") \
 	C(index_bytes_loaded, "bytes", COUNTER, \
@@ -141,6 +168,7 @@ enum akin_counter {
 enum akin_counter_kind {
 	AKIN_KIND_COUNTER,
 	AKIN_KIND_GAUGE,
+	AKIN_KIND_MOMENT,
 	AKIN_KIND_HISTOGRAM,	/* AKIN_LATENCY_BUCKETS values that grow */
 };
 
@@ -154,6 +182,21 @@ struct akin_counter_field {
 /* All rows, in order; never freed. */
 AKIN_API const struct akin_counter_field *akin_counter_fields(uint32_t *nr_ret);
 
+/* Something that flows into the pool or out of it. */
+#define AKIN_STREAM_NAME 80
+enum akin_stream_kind { AKIN_STREAM_IN = 1, AKIN_STREAM_OUT };
+
+struct akin_counters_stream {
+	uint64_t id;		/* never the same again in that process */
+	enum akin_stream_kind kind;
+	uint64_t begun_ns;	/* CLOCK_MONOTONIC */
+	uint64_t bytes;		/* of contents, holes included */
+	uint64_t bytes_new;	/* of these, of chunks that were not there */
+	uint64_t items;		/* files or objects that are done */
+	char name[AKIN_STREAM_NAME];	/* of the object, or where it is from;
+				 * no control characters, maybe cut */
+};
+
 /*
  * One open pool of one living process. Apart from pid, uid and what the kernel
  * says of the process, all this is its own word for it: any user can say
@@ -162,16 +205,24 @@ AKIN_API const struct akin_counter_field *akin_counter_fields(uint32_t *nr_ret);
 struct akin_counters_process {
 	char pool[33];		/* hex */
 	uint32_t pid, uid;
+	uint32_t handle;	/* tells the pools of one process apart */
 	int64_t opened_sec;	/* wall clock */
+	bool closed;		/* within the last minute; the values are the
+				 * last ones, and the process may be gone */
 	char command[256];	/* without control characters; maybe cut */
 	const uint64_t *values;	/* AKIN_NR_COUNTER_VALUES, borrowed */
+	/* Those that are open, oldest first; if there are very many, not all
+	 * of them. Borrowed. */
+	const struct akin_counters_stream *streams;
+	uint32_t nr_streams;
 };
 
 /*
- * Call @fn for every open pool whose counters this user may read, or only for
- * those of pool @pool (hex; NULL: all). What dead processes have left behind is
- * removed. Processes of another version of the library are left out. A
- * non-zero return of @fn ends it and is returned; nothing else fails.
+ * Call @fn for every open pool, and those closed a moment ago, whose counters
+ * this user may read, or only for those of pool @pool (hex; NULL: all). What
+ * dead processes have left behind is removed. Processes of another version of
+ * the library are left out. A non-zero return of @fn ends it and is returned;
+ * nothing else fails.
  */
 AKIN_API int akin_counters_each(const char *pool,
 				int (*fn)(void *ctx,

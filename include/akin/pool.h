@@ -136,8 +136,18 @@ AKIN_API void akin_pool_close(struct akin_pool *p);
  * handlers. */
 AKIN_API void akin_pool_stop(struct akin_pool *p);
 
+#define AKIN_POOL_ID 33		/* bytes of one, in hex */
+/*
+ * Which pool is it? Needs no more than to read its superblock: nothing is
+ * opened, locked or counted, so nobody at work on it is disturbed. @meta_dir as
+ * in struct akin_open_options.
+ */
+AKIN_API int akin_pool_identify(const char *path, const char *meta_dir,
+				char id_ret[AKIN_POOL_ID],
+				struct akin_diag *diag);
+
 struct akin_pool_info {
-	char id[33];		/* hex */
+	char id[AKIN_POOL_ID];		/* hex */
 	uint32_t chunk_min, chunk_avg, chunk_max;
 	char compression[16], hash[16];
 	char hash_kernel[32], chunk_kernel[16];	/* in use on this machine */

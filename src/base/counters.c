@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "base/counters.h"
 
 /* struct counters is an array of values in the order of the table. */
@@ -82,6 +84,70 @@ void counters_disk_add(struct counters_disk *to, struct counters_disk *from)
 {
 	add_all((_Atomic u64 *)to, (_Atomic u64 *)from,
 		sizeof(*to) / sizeof(u64));
+}
+
+/* Being filled: readers pass it by. */
+#define CLAIMED UINT64_MAX
+
+struct counters_stream *counters_stream_begin(struct counters_streams *s,
+					      enum akin_stream_kind kind,
+					      const char *name, u64 now_ns)
+{
+	struct counters_stream *st;
+	u64 none;
+	u32 i;
+
+	for (i = 0; s && i < COUNTERS_STREAMS; i++) {
+		st = &s->slots[i];
+		none = 0;
+		if (!atomic_compare_exchange_strong(&st->id, &none, CLAIMED))
+			continue;
+		atomic_store_explicit(&st->kind, kind, memory_order_relaxed);
+		atomic_store_explicit(&st->begun_ns, now_ns,
+				      memory_order_relaxed);
+		atomic_store_explicit(&st->bytes, 0, memory_order_relaxed);
+		atomic_store_explicit(&st->bytes_new, 0, memory_order_relaxed);
+		atomic_store_explicit(&st->items, 0, memory_order_relaxed);
+		counters_stream_name(st, name);
+		atomic_store_explicit(&st->id, atomic_fetch_add(&s->last, 1) + 1,
+				      memory_order_release);
+		return st;
+	}
+	return NULL;
+}
+
+void counters_stream_name(struct counters_stream *st, const char *name)
+{
+	size_t n = strlen(name), max = sizeof(st->name) - 1;
+
+	if (!st)
+		return;
+	if (n > max) {
+		name += n - max;
+		n = max;
+	}
+	memcpy(st->name, name, n);
+	memset(st->name + n, 0, sizeof(st->name) - n);
+}
+
+void counters_stream_add(struct counters_stream *st, u64 bytes, u64 bytes_new)
+{
+	if (!st)
+		return;
+	add(&st->bytes, bytes);
+	add(&st->bytes_new, bytes_new);
+}
+
+void counters_stream_item(struct counters_stream *st)
+{
+	if (st)
+		add(&st->items, 1);
+}
+
+void counters_stream_end(struct counters_stream *st)
+{
+	if (st)
+		atomic_store_explicit(&st->id, 0, memory_order_release);
 }
 
 void counters_read(struct counters *c, u64 *out)

@@ -38,6 +38,34 @@ struct counters {
 #undef COUNTERS_DISK
 };
 
+/*
+ * Streams, one slot each while it is open. Whoever feeds or empties a stream
+ * begins, names and ends it, from one thread at a time; amounts may be added
+ * from any thread. All take NULL, which is what counters_stream_begin() gives
+ * where there is no memory to show it in or all slots are taken.
+ */
+struct counters_stream {
+	_Atomic u64 id;		/* 0: free */
+	_Atomic u64 kind, begun_ns, bytes, bytes_new, items;
+	char name[AKIN_STREAM_NAME];	/* zero behind its end */
+};
+
+#define COUNTERS_STREAMS 31
+
+struct counters_streams {
+	_Atomic u64 last;	/* id that was given out */
+	struct counters_stream slots[COUNTERS_STREAMS];
+};
+
+struct counters_stream *counters_stream_begin(struct counters_streams *s,
+					      enum akin_stream_kind kind,
+					      const char *name, u64 now_ns);
+/* Of long names the end. A reader may see it half done. */
+void counters_stream_name(struct counters_stream *st, const char *name);
+void counters_stream_add(struct counters_stream *st, u64 bytes, u64 bytes_new);
+void counters_stream_item(struct counters_stream *st);
+void counters_stream_end(struct counters_stream *st);
+
 #define counters_add(c, name, n) \
 	do { \
 		if (c) \

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "cache/dircache.h"
+#include "os/clock.h"
 
 /* More open files than this would strain a default limit of 1,024. */
 #define MAX_SLOTS 256
@@ -32,6 +33,7 @@ struct slot {
 	u32 pins;
 	bool forgotten;		/* no hits; goes when the last pin does */
 	u64 used;		/* tick of the last use */
+	u64 used_ns;		/* about when that was */
 	size_t bytes;
 };
 
@@ -51,6 +53,7 @@ struct dircache {
 	u32 mask, nr_filled;
 	u32 nr_live;		/* entries of all readers' directories */
 	u64 tick;
+	u64 now_ns;		/* when that was, as of the last batch */
 	size_t bytes, budget;
 	struct dircache_stats stats;
 };
@@ -186,6 +189,12 @@ static void rebuild_if_full_locked(struct dircache *dc)
 		rebuild_locked(dc);
 }
 
+static void use_locked(struct dircache *dc, struct slot *s)
+{
+	s->used = ++dc->tick;
+	s->used_ns = dc->now_ns;
+}
+
 /* An entry is believed only if the directory agrees. */
 static bool hit_locked(struct dircache *dc, const struct table_entry *t,
 		       const struct fp *fp, struct dir_hit *out)
@@ -210,11 +219,11 @@ static bool hit_locked(struct dircache *dc, const struct table_entry *t,
 		return false;
 	}
 	out->container = s->container;
-	s->used = ++dc->tick;
+	use_locked(dc, s);
 	return true;
 }
 
-static void lookup_one_locked(struct dircache *dc, const struct fp *fp,
+static bool lookup_one_locked(struct dircache *dc, const struct fp *fp,
 			      struct dir_hit *out)
 {
 	u32 i = (u32)fp_prefix(fp) & dc->mask;
@@ -225,10 +234,10 @@ static void lookup_one_locked(struct dircache *dc, const struct fp *fp,
 		if (dc->table[i].tag == tag &&
 		    hit_locked(dc, &dc->table[i], fp, out)) {
 			dc->stats.hits++;
-			return;
+			return true;
 		}
 	}
-	dc->stats.misses++;
+	return false;
 }
 
 void dircache_lookup(struct dircache *dc, const struct fp *fps, u32 n,
@@ -240,10 +249,24 @@ void dircache_lookup(struct dircache *dc, const struct fp *fps, u32 n,
 	for (i = 0; i < n; i++)
 		__builtin_prefetch(&dc->table[(u32)fp_prefix(&fps[i]) &
 					      dc->mask]);
-	for (i = 0; i < n; i++)
-		lookup_one_locked(dc, &fps[i], &out[i]);
+	/* Time is asked for by the batch: single chunks come too often. */
+	if (n > 1)
+		dc->now_ns = clock_ns();
+	for (i = 0; i < n; i++) {
+		if (!lookup_one_locked(dc, &fps[i], &out[i]))
+			dc->stats.misses++;
+	}
 	counters_set(dc->opt.counters, directory_hits, dc->stats.hits);
 	counters_set(dc->opt.counters, directory_misses, dc->stats.misses);
+	pthread_mutex_unlock(&dc->lock);
+}
+
+void dircache_lookup_again(struct dircache *dc, const struct fp *fp,
+			   struct dir_hit *out)
+{
+	pthread_mutex_lock(&dc->lock);
+	if (lookup_one_locked(dc, fp, out))
+		counters_set(dc->opt.counters, directory_hits, dc->stats.hits);
 	pthread_mutex_unlock(&dc->lock);
 }
 
@@ -284,6 +307,8 @@ static void shrink_locked(struct dircache *dc, u32 nr_wanted,
 
 	for (;;) {
 		old = oldest_locked(dc, &nr_free);
+		counters_set(dc->opt.counters, directory_oldest,
+			     old ? old->used_ns : 0);
 		if (!old || old == keep)
 			return;
 		if (nr_free >= nr_wanted &&
@@ -324,6 +349,7 @@ static int load_locked(struct dircache *dc, struct slot *s, u64 container,
 		err = container_open(dc->opt.data, &dc->opt.pool, container,
 				     generation, &r, diag);
 	pthread_mutex_lock(&dc->lock);
+	dc->now_ns = clock_ns();
 	dc->stats.loads++;
 	counters_add(dc->opt.counters, directory_loads, 1);
 	pthread_cond_broadcast(&dc->loaded);
@@ -338,7 +364,7 @@ static int load_locked(struct dircache *dc, struct slot *s, u64 container,
 	s->state = SLOT_READER;
 	s->reader = r;
 	s->bytes = container_reader_bytes(r);
-	s->used = ++dc->tick;
+	use_locked(dc, s);
 	dc->bytes += s->bytes;
 	counters_set(dc->opt.counters, directory_bytes, dc->bytes);
 	dc->nr_live += container_directory(r)->nr_entries;
@@ -374,7 +400,7 @@ static int need_locked(struct dircache *dc, u64 container, struct slot **out,
 		if (err)
 			return err;
 	}
-	s->used = ++dc->tick;
+	use_locked(dc, s);
 	*out = s;
 	return 0;
 }
@@ -610,7 +636,7 @@ int dircache_open(struct dircache *dc, struct container_writer *w,
 		s->state = SLOT_WRITER;
 		s->container = container_writer_number(w);
 		s->writer = w;
-		s->used = ++dc->tick;
+		use_locked(dc, s);
 		*slot_ret = (u32)(s - dc->slots);
 	}
 	pthread_mutex_unlock(&dc->lock);

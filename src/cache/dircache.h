@@ -49,6 +49,9 @@ struct dir_hit {
 /* Only what is in memory; no I/O. */
 void dircache_lookup(struct dircache *dc, const struct fp *fps, u32 n,
 		     struct dir_hit *out);
+/* The same for a chunk that was looked for before; only a hit counts. */
+void dircache_lookup_again(struct dircache *dc, const struct fp *fp,
+			   struct dir_hit *out);
 
 /*
  * Does @at hold @fp? Loads the directory if need be. out->container = 0 if

@@ -89,6 +89,7 @@ int depot_init(struct depot *d, struct disk *meta, struct disk *data,
 	d->data = data;
 	d->super = *super;
 	d->counters = opt->counters;
+	d->streams = opt->streams;
 	d->bases = depot_bases_new();
 	err = d->bases ? derive(d, opt->data_hash, diag) :
 			 diag_set(diag, -AKIN_E_nomem, "depot");
@@ -239,7 +240,7 @@ int depot_find_again(struct depot *d, const struct fp *fp, struct dir_hit *out,
 	struct place at;
 	int err;
 
-	dircache_lookup(d->dirs, fp, 1, out);
+	dircache_lookup_again(d->dirs, fp, out);
 	if (!out->container ||
 	    !depot_is_damaged(d, out->container, out->entry))
 		return 0;

@@ -33,6 +33,7 @@ struct depot {
 	struct groupcache *groups;
 	struct workers *workers;	/* contexts are struct decoder */
 	struct counters *counters;	/* borrowed; NULL: nobody counts */
+	struct counters_streams *streams;	/* the same */
 	/*
 	 * Others may have merged runs away since the index was opened. Brings
 	 * it up to date: 1 if there was news, 0 if not, or an error. Any
@@ -58,6 +59,7 @@ struct depot_options {
 	size_t dircache_bytes, groupcache_bytes;
 	unsigned nr_threads;
 	struct counters *counters;	/* borrowed; may be NULL */
+	struct counters_streams *streams;	/* the same */
 	/* See struct dircache_options. */
 	int (*generation)(void *ctx, u64 container, u32 *generation_ret,
 			  struct akin_diag *diag);

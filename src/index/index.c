@@ -377,6 +377,8 @@ int index_lookup_disk(struct index *ix, const struct fp *fp,
 	} while (err == INDEX_RUN_GONE);
 	if (!err)
 		*nr_ret = f.nr;
+	counters_add(ix->opt.counters, index_run_lookups, 1);
+	counters_add(ix->opt.counters, index_run_hits, !err && f.nr);
 	return err;
 }
 

@@ -121,14 +121,19 @@ void session_get_stats(struct session *s, struct session_stats *out)
 	match_log_stats(&s->compared, out);
 }
 
-static bool is_due_locked(const struct session *s)
+/* Notes why. */
+static bool is_due_locked(struct session *s)
 {
 	u32 twice = (u32)min_u64(s->nr_checkpoints, CHECKPOINT_DOUBLINGS);
 	u64 most_ns = min_u64(CHECKPOINT_NS, CHECKPOINT_FIRST_NS << twice);
+	bool full, timed;
 
-	return s->nr_sealed >= min_u64(CHECKPOINT_CONTAINERS,
-				       CHECKPOINT_FIRST_CONTAINERS << twice) ||
-	       (s->nr_sealed > 0 && clock_ns() - s->checkpoint_ns > most_ns);
+	full = s->nr_sealed >= min_u64(CHECKPOINT_CONTAINERS,
+				       CHECKPOINT_FIRST_CONTAINERS << twice);
+	timed = s->nr_sealed > 0 && clock_ns() - s->checkpoint_ns > most_ns;
+	if (full || timed)
+		s->checkpoint_cause = full ? CHECKPOINT_FULL : CHECKPOINT_TIMED;
+	return full || timed;
 }
 
 bool session_checkpoint_due(struct session *s)
@@ -287,10 +292,6 @@ static int publish_locked(struct session *s, struct publication *p,
 		delta.reviver = &reviver;
 	err = publish_delta(s, &delta, p, diag);
 	p->unsure = akin_error_class(err) == AKIN_CLASS_IO;
-	if (!err && p->snap)
-		counters_add(s->depot->counters, commits, 1);
-	else if (!err)
-		counters_add(s->depot->counters, checkpoints, 1);
 out:
 	if (err && !p->unsure) {
 		index_unflush(s->depot->index, &ch);
@@ -316,11 +317,47 @@ static int publish(struct session *s, struct publication *p,
 	return err;
 }
 
+/* Time that is spent here is shown while it passes. */
+static u64 begin_commit(struct session *s)
+{
+	u64 now = clock_ns();
+
+	counters_set(s->depot->counters, commit_begun, now);
+	return now;
+}
+
+static void end_commit(struct session *s, u64 begun)
+{
+	counters_set(s->depot->counters, commit_begun, 0);
+	counters_add(s->depot->counters, commit_ns, clock_ns() - begun);
+}
+
+static void count_checkpoint(struct session *s)
+{
+	enum checkpoint_cause cause;
+
+	pthread_mutex_lock(&s->lock);
+	cause = s->checkpoint_cause;
+	s->checkpoint_cause = CHECKPOINT_OTHER;
+	pthread_mutex_unlock(&s->lock);
+	counters_add(s->depot->counters, checkpoints, 1);
+	counters_add(s->depot->counters, checkpoints_timed,
+		     cause == CHECKPOINT_TIMED);
+	counters_add(s->depot->counters, checkpoints_full,
+		     cause == CHECKPOINT_FULL);
+}
+
 int session_checkpoint(struct session *s, struct akin_diag *diag)
 {
 	struct publication p = { 0 };
+	u64 begun = begin_commit(s);
+	int err;
 
-	return publish(s, &p, diag);
+	err = publish(s, &p, diag);
+	if (!err)
+		count_checkpoint(s);
+	end_commit(s, begun);
+	return err;
 }
 
 /* Sealer thread. */
@@ -378,9 +415,13 @@ int session_rehint(struct session *s, u64 snapshot, const struct hint *hint,
 		   bool *done_ret, struct akin_diag *diag)
 {
 	struct publication p = { .hint = hint, .moved = snapshot };
+	u64 begun = begin_commit(s);
 	int err;
 
 	err = publish(s, &p, diag);
+	if (!err)
+		count_checkpoint(s);
+	end_commit(s, begun);
 	*done_ret = p.moved_done;
 	return err;
 }
@@ -443,12 +484,14 @@ int session_commit(struct session *s, struct snapshot *snap,
 		   struct akin_diag *diag)
 {
 	struct publication p = { .snap = snap };
+	u64 begun;
 	int err;
 
 	akin_assert(!s->ended);
 	err = wait_sealed(s, diag);
 	if (err)
 		return err;
+	begun = begin_commit(s);
 	tidy_ranges(s);
 	snap->pool = s->depot->super.pool;
 	snap->number = s->info.snapshot;
@@ -465,6 +508,8 @@ int session_commit(struct session *s, struct snapshot *snap,
 		err = publish(s, &p, diag);
 	if (err && !p.unsure)
 		drop_record(s);
+	counters_add(s->depot->counters, commits, !err);
+	end_commit(s, begun);
 	snap->containers = NULL;
 	snap->nr_containers = 0;
 	s->ended = !err;

@@ -157,6 +157,12 @@ static void count(const struct attempt *a)
 	if (!plain)
 		plain = refgate_plain_estimate(j->gate, g->raw_len);
 	refgate_count(j->gate, g->raw_len, plain, g->stored_len);
+	if (container_writer_kind(j->sc->writer) == CONTAINER_DATA) {
+		counters_add(s->depot->counters, bytes_grouped, g->raw_len);
+		counters_add(s->depot->counters, bytes_plain, g->nr_refs ?
+			     max_u64(plain, g->stored_len) : g->stored_len);
+		counters_add(s->depot->counters, bytes_packed, g->stored_len);
+	}
 	if (!g->nr_refs)
 		return;
 	saved = plain > g->stored_len ? plain - g->stored_len : 0;

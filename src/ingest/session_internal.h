@@ -36,6 +36,8 @@ struct spare {
 	struct spare *next;
 };
 
+enum checkpoint_cause { CHECKPOINT_OTHER, CHECKPOINT_TIMED, CHECKPOINT_FULL };
+
 struct session {
 	struct depot *depot;
 	struct catalog *catalog;
@@ -79,6 +81,7 @@ struct session {
 	u32 nr_checkpoints;
 	struct work checkpoint_work;	/* of the sealer */
 	bool checkpoint_queued;		/* or running there */
+	enum checkpoint_cause checkpoint_cause;	/* why one is due */
 
 	int err;
 	struct akin_diag diag;

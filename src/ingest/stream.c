@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "ingest/stream_internal.h"
+#include "os/clock.h"
 
 static void batch_free(struct batch *b)
 {
@@ -71,6 +72,8 @@ static void tell_counters(struct ingest_stream *st)
 	counters_add(c, bytes_new, now->bytes_new - told->bytes_new);
 	counters_add(c, chunks_in, now->chunks - told->chunks);
 	counters_add(c, chunks_new, now->chunks_new - told->chunks_new);
+	counters_stream_add(st->shown, now->bytes - told->bytes,
+			    now->bytes_new - told->bytes_new);
 	st->told = st->counts;
 }
 
@@ -223,8 +226,17 @@ int ingest_stream_open(struct session *s, const struct ingest_options *opt,
 		stream_free(st);
 		return err;
 	}
+	if (opt->name)
+		st->shown = counters_stream_begin(st->depot->streams,
+						  AKIN_STREAM_IN, opt->name,
+						  clock_ns());
 	*out = st;
 	return 0;
+}
+
+void ingest_rename(struct ingest_stream *st, const char *name)
+{
+	counters_stream_name(st->shown, name);
 }
 
 static int stream_error_locked(struct ingest_stream *st,
@@ -352,7 +364,11 @@ int ingest_object_begin_after(struct ingest_stream *st, struct predecessor *p,
 int ingest_object_end(struct ingest_stream *st, void *token,
 		      struct akin_diag *diag)
 {
-	return add_op(st, OP_END, 0, token, 0, diag);
+	int err = add_op(st, OP_END, 0, token, 0, diag);
+
+	if (!err)
+		counters_stream_item(st->shown);
+	return err;
 }
 
 int ingest_mark(struct ingest_stream *st, int what, void *token,
@@ -489,6 +505,7 @@ int ingest_stream_close(struct ingest_stream *st, struct akin_diag *diag)
 	err2 = lane_leave(st->lane, st->nr_batches, diag);
 	if (!err)
 		err = err2;
+	counters_stream_end(st->shown);
 	stream_free(st);
 	return err;
 }

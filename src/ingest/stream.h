@@ -38,6 +38,9 @@ struct ingest_options {
 	size_t batch_bytes;	/* at most; 0: as memory allows */
 	bool threaded;
 	bool dry_run;		/* count what would be new; store nothing */
+	/* Among the streams that others can see (base/counters.h); borrowed
+	 * during the opening. NULL: it is none of them. */
+	const char *name;
 	/* An object has ended. @ct and @hint are borrowed during the call. */
 	int (*object_done)(void *ctx, void *token, const struct content *ct,
 			   const struct hint *hint, struct akin_diag *diag);
@@ -51,6 +54,9 @@ struct ingest_options {
 int ingest_stream_open(struct session *s, const struct ingest_options *opt,
 		       struct ingest_stream **out, struct akin_diag *diag)
 	__must_check;
+
+/* What it is called from now on; for the feeder. */
+void ingest_rename(struct ingest_stream *st, const char *name);
 
 /* Objects follow each other; data and holes belong to the open one. */
 int ingest_object_begin(struct ingest_stream *st, struct akin_diag *diag)

@@ -96,6 +96,7 @@ struct ingest_stream {
 	struct hintset hint;
 	struct ingest_counts tally;
 	struct ingest_counts told;	/* to the pool's counters */
+	struct counters_stream *shown;	/* among them; or NULL */
 };
 
 /* Fill in the batch's lens and its operations' nr_chunks. */

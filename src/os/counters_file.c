@@ -26,20 +26,27 @@ struct counters_file {
 	char path[COUNTERS_PATH_MAX];	/* "": private memory */
 };
 
-/* The directory: made if need be, ours, and nobody else's to write. */
+/*
+ * The directory: made if need be, ours, and nobody else's to write. What may be
+ * read is for the files in it to say, whatever our umask is; one that somebody
+ * else made for us stays as it is.
+ */
 static int open_dir(const char *path)
 {
+	bool made = mkdir(path, 0755) == 0;
 	struct stat st;
 	int fd;
 
-	/* That it exists is the usual case; all else shows below. */
-	(void)!mkdir(path, 0755);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
-	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+		/* Without, others see less. */
+		if (made)
+			(void)!fchmod(fd, 0755);
 		return fd;
+	}
 	close(fd);
 	return -1;
 }
@@ -52,13 +59,26 @@ static int create(int dir_fd, struct counters_name *name, char *text)
 	for (name->handle = 0; name->handle < MAX_HANDLES; name->handle++) {
 		counters_name_print(name, text);
 		fd = openat(dir_fd, text, O_RDWR | O_CREAT | O_EXCL |
-			    O_NOFOLLOW | O_CLOEXEC, 0644);
+			    O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd >= 0)
 			return fd;
 		if (faccessat(dir_fd, text, F_OK, AT_SYMLINK_NOFOLLOW))
 			return -1;	/* that was not the reason */
 	}
 	return -1;
+}
+
+/* Open it to those who may read the pool; without, they see less. */
+static void let_read(int fd, const struct counters_readers *r)
+{
+	mode_t mode = 0600;
+
+	if (r->group && (r->gid == getegid() ||
+			 fchown(fd, (uid_t)-1, (gid_t)r->gid) == 0))
+		mode |= S_IRGRP;
+	if (r->others)
+		mode |= S_IROTH;
+	(void)!fchmod(fd, mode);
 }
 
 static void *map_file(int fd)
@@ -73,6 +93,7 @@ static void *map_file(int fd)
 }
 
 static bool open_in(struct counters_file *cf, const char *dir,
+		    const struct counters_readers *readers,
 		    struct counters_name *name)
 {
 	char text[COUNTERS_NAME_MAX];
@@ -81,10 +102,13 @@ static bool open_in(struct counters_file *cf, const char *dir,
 	dir_fd = open_dir(dir);
 	if (dir_fd < 0)
 		return false;
+	counters_reap(dir_fd);
 	fd = create(dir_fd, name, text);
 	if (fd >= 0) {
 		cf->image = map_file(fd);
-		if (!cf->image)
+		if (cf->image)
+			let_read(fd, readers);
+		else
 			(void)unlinkat(dir_fd, text, 0);
 		close(fd);
 	}
@@ -97,24 +121,27 @@ static bool open_in(struct counters_file *cf, const char *dir,
 }
 
 /* The first of the user's directories that works. */
-static void open_shared(struct counters_file *cf, struct counters_name *name)
+static void open_shared(struct counters_file *cf,
+			const struct counters_readers *readers,
+			struct counters_name *name)
 {
 	const char *env = counters_dir_given(), *xdg = getenv("XDG_RUNTIME_DIR");
 	char dir[COUNTERS_DIR_MAX];
 	bool done = false;
 
 	if (env) {
-		open_in(cf, env, name);
+		open_in(cf, env, readers, name);
 		return;
 	}
 	if (geteuid() == 0)
-		done = open_in(cf, COUNTERS_RUN_DIR, name);
-	else if (xdg && counters_dir_below(xdg, "akin", dir))
-		done = open_in(cf, dir, name);
+		done = open_in(cf, COUNTERS_RUN_DIR, readers, name);
+	else if (xdg && !readers->group && !readers->others &&
+		 counters_dir_below(xdg, "akin", dir))
+		done = open_in(cf, dir, readers, name);
 	if (!done) {
 		snprintf(dir, sizeof(dir), COUNTERS_SHM_DIR "/akin-%u",
 			 (unsigned)geteuid());
-		open_in(cf, dir, name);
+		open_in(cf, dir, readers, name);
 	}
 }
 
@@ -130,12 +157,16 @@ static void fill_header(struct counters_image *image,
 	memcpy(h->pool, pool, sizeof(h->pool));
 	h->name = *name;
 	clock_wall(&h->opened_sec, &nsec);
-	snprintf(h->command, sizeof(h->command), "%s",
-		 program_invocation_short_name);
+	/* Nobody else can tell when the process is gone. */
+	if (counters_proc_read((u32)getpid(), "cmdline", h->command,
+			       sizeof(h->command)) <= 0)
+		snprintf(h->command, sizeof(h->command), "%s",
+			 program_invocation_short_name);
 	atomic_store_explicit(&h->magic, COUNTERS_MAGIC, memory_order_release);
 }
 
 int counters_file_open(const u8 pool[COUNTERS_POOL_BYTES],
+		       const struct counters_readers *readers,
 		       struct counters_file **out, struct akin_diag *diag)
 {
 	struct counters_name name = { 0 };
@@ -145,7 +176,7 @@ int counters_file_open(const u8 pool[COUNTERS_POOL_BYTES],
 	if (!cf)
 		return diag_set(diag, -AKIN_E_nomem, "counters");
 	if (counters_name_self(&name))
-		open_shared(cf, &name);
+		open_shared(cf, readers, &name);
 	if (!cf->image) {
 		p = mmap(NULL, COUNTERS_FILE_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -165,6 +196,11 @@ struct counters *counters_file_counters(struct counters_file *cf)
 	return &cf->image->counters;
 }
 
+struct counters_streams *counters_file_streams(struct counters_file *cf)
+{
+	return &cf->image->streams;
+}
+
 const char *counters_file_path(const struct counters_file *cf)
 {
 	return cf->path[0] ? cf->path : NULL;
@@ -174,9 +210,8 @@ void counters_file_close(struct counters_file *cf)
 {
 	if (!cf)
 		return;
-	/* If it stays, it is known by its process and removed later. */
-	if (cf->path[0])
-		(void)unlink(cf->path);
+	atomic_store_explicit(&cf->image->header.closed_ns, clock_ns(),
+			      memory_order_release);
 	(void)munmap(cf->image, COUNTERS_FILE_BYTES);
 	mem_free(cf);
 }

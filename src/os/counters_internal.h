@@ -26,7 +26,7 @@ struct counters_name {
 	u32 handle;		/* counts the pools of one process */
 };
 
-#define COUNTERS_VERSION 1
+#define COUNTERS_VERSION 2
 /* "akinctr\n" */
 #define COUNTERS_MAGIC 0x0a7274636e696b61ull
 
@@ -37,19 +37,43 @@ struct counters_header {
 	u64 layout;		/* counters_layout() */
 	u8 pool[COUNTERS_POOL_BYTES];
 	struct counters_name name;
+	_Atomic u64 closed_ns;	/* clock_ns(); 0: it is open */
 	s64 opened_sec;
-	char command[32];
+	char command[224];	/* words, a zero behind each; maybe cut */
 };
 
 /* The counters begin on a cache line of their own. */
 struct counters_image {
 	struct counters_header header;
 	struct counters counters __attribute__((aligned(64)));
+	struct counters_streams streams __attribute__((aligned(64)));
 };
 
-#define COUNTERS_FILE_BYTES 4096
+#define COUNTERS_FILE_BYTES 8192
 static_assert(sizeof(struct counters_image) <= COUNTERS_FILE_BYTES,
-	      "one page a pool");
+	      "two pages a pool");
+/* Changes with counters_layout() only as far as values are concerned. */
+static_assert(sizeof(struct counters_stream) == 128,
+	      "another size is another COUNTERS_VERSION");
+
+/*
+ * A file stays for so long after its pool was closed, that who looks from time
+ * to time sees what was counted last: most of what a backup commits, it commits
+ * just before it ends. Longer than one looks away, and short beside the time in
+ * which thousands of commands can run.
+ */
+#define COUNTERS_LINGER_NS (60 * 1000000000ull)
+
+/* Was it closed, and if so, is it time to remove it? */
+static inline bool counters_expired(u64 closed_ns, u64 now_ns)
+{
+	/* What is to come is a lie. */
+	return closed_ns && (closed_ns > now_ns ||
+			     now_ns - closed_ns > COUNTERS_LINGER_NS);
+}
+
+/* counters_list.c: remove a few files of the directory that have expired. */
+void counters_reap(int dir_fd);
 
 /* counters_name.c */
 

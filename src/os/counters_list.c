@@ -15,13 +15,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/counters_internal.h"
 
 /* Names looked at in one directory; far more than processes can have. */
 #define MAX_NAMES 65536
+/* The same when a pool is opened: that must not take long. */
+#define REAP_NAMES 64
 
 struct list {
 	struct counters_name self;
+	u64 now_ns;
 	int (*fn)(void *ctx, const struct counters_seen *seen);
 	void *ctx;
 	struct counters_seen seen;
@@ -82,7 +86,7 @@ static bool read_image(int dir_fd, const struct stat *dir, const char *name,
 }
 
 /* @len bytes, zeros in between, end as one line without control characters. */
-static void clean_command(char *s, size_t len)
+static void clean_line(char *s, size_t len)
 {
 	size_t i;
 
@@ -103,13 +107,51 @@ static void fill_command(const struct counters_header *h,
 	/* The kernel knows better, where it tells. */
 	n = counters_proc_read(h->name.pid, "cmdline", out->command,
 			       sizeof(out->command));
-	clean_command(out->command, n > 0 ? (size_t)n : 0);
+	clean_line(out->command, n > 0 ? (size_t)n : 0);
 	if (out->command[0])
 		return;
 	static_assert(sizeof(out->command) > sizeof(h->command),
 		      "with a zero behind it");
 	memcpy(out->command, h->command, sizeof(h->command));
-	clean_command(out->command, strnlen(h->command, sizeof(h->command)));
+	clean_line(out->command, sizeof(h->command));
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct akin_counters_stream *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* A slot may be changing while it is read: its numbers are somebody's, and its
+ * name one line in any case. */
+static void fill_streams(const u8 *bytes, struct counters_seen *out)
+{
+	struct counters_streams s;
+	const struct counters_stream *from;
+	struct akin_counters_stream *to;
+	u32 i;
+
+	memcpy(&s, bytes + offsetof(struct counters_image, streams), sizeof(s));
+	out->nr_streams = 0;
+	for (i = 0; i < COUNTERS_STREAMS; i++) {
+		from = &s.slots[i];
+		if (!from->id || from->id > s.last ||
+		    (from->kind != AKIN_STREAM_IN &&
+		     from->kind != AKIN_STREAM_OUT))
+			continue;
+		to = &out->streams[out->nr_streams++];
+		to->id = from->id;
+		to->kind = (enum akin_stream_kind)from->kind;
+		to->begun_ns = from->begun_ns;
+		to->bytes = from->bytes;
+		to->bytes_new = from->bytes_new;
+		to->items = from->items;
+		memcpy(to->name, from->name, sizeof(to->name));
+		clean_line(to->name, strnlen(to->name,
+					     sizeof(to->name) - 1));
+	}
+	qsort(out->streams, out->nr_streams, sizeof(out->streams[0]), by_id);
 }
 
 static bool believe(const u8 *bytes, const struct counters_name *name, u32 uid,
@@ -125,12 +167,24 @@ static bool believe(const u8 *bytes, const struct counters_name *name, u32 uid,
 		return false;
 	memcpy(out->pool, h.pool, sizeof(out->pool));
 	out->pid = name->pid;
+	out->handle = name->handle;
 	out->uid = uid;
 	out->opened_sec = h.opened_sec;
+	out->closed = h.closed_ns != 0;
 	fill_command(&h, out);
 	memcpy(out->values, bytes + offsetof(struct counters_image, counters),
 	       sizeof(out->values));
+	fill_streams(bytes, out);
 	return true;
+}
+
+static u64 closed_of(const u8 *bytes)
+{
+	struct counters_header h;
+
+	memcpy(&h, bytes + offsetof(struct counters_image, header), sizeof(h));
+	return h.magic == COUNTERS_MAGIC && h.version == COUNTERS_VERSION ?
+		       h.closed_ns : 0;
 }
 
 static int visit_file(struct list *l, int dir_fd, const struct stat *dir,
@@ -139,21 +193,50 @@ static int visit_file(struct list *l, int dir_fd, const struct stat *dir,
 	u8 bytes[COUNTERS_FILE_BYTES];
 	struct counters_name name;
 	enum counters_life life;
-	u32 uid;
+	u32 uid = dir->st_uid;
+	bool good, over;
 
 	if (!counters_name_parse(text, &name) ||
 	    name.namespace != l->self.namespace)
 		return 0;
 	life = counters_name_life(&name, &uid);
-	if (life == COUNTERS_GONE &&
+	good = uid == dir->st_uid && read_image(dir_fd, dir, text, bytes) &&
+	       believe(bytes, &name, uid, &l->seen);
+	over = good && counters_expired(closed_of(bytes), l->now_ns);
+	if ((over || (life == COUNTERS_GONE && !(good && l->seen.closed))) &&
 	    (geteuid() == 0 || dir->st_uid == geteuid()))
 		/* Somebody else may have done so already. */
 		(void)unlinkat(dir_fd, text, 0);
-	if (life != COUNTERS_ALIVE || uid != dir->st_uid ||
-	    !read_image(dir_fd, dir, text, bytes) ||
-	    !believe(bytes, &name, uid, &l->seen))
+	if (!good || over || (life != COUNTERS_ALIVE && !l->seen.closed))
 		return 0;
 	return l->fn(l->ctx, &l->seen);
+}
+
+void counters_reap(int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	u8 bytes[COUNTERS_FILE_BYTES];
+	u64 now_ns = clock_ns();
+	struct counters_name n;
+	struct dirent *e;
+	struct stat st;
+	u32 nr = 0;
+	DIR *d;
+
+	if (fd < 0)
+		return;
+	d = fstat(fd, &st) ? NULL : fdopendir(fd);
+	if (!d) {
+		close(fd);
+		return;
+	}
+	while (nr++ < REAP_NAMES && (e = readdir(d))) {
+		if (counters_name_parse(e->d_name, &n) &&
+		    read_image(dir_fd, &st, e->d_name, bytes) &&
+		    counters_expired(closed_of(bytes), now_ns))
+			(void)unlinkat(dir_fd, e->d_name, 0);
+	}
+	closedir(d);
 }
 
 /* /run/user/UID */
@@ -198,7 +281,7 @@ int counters_file_each(int (*fn)(void *ctx, const struct counters_seen *seen),
 		       void *ctx)
 {
 	const char *env = counters_dir_given();
-	struct list l = { .fn = fn, .ctx = ctx };
+	struct list l = { .fn = fn, .ctx = ctx, .now_ns = clock_ns() };
 	int err;
 
 	/* Who cannot tell the living from the dead leaves both alone. */

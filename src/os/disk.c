@@ -148,6 +148,7 @@ int disk_stat(struct disk *d, const char *name, struct disk_stat *out,
 	struct call c = call_begin(d, &disk_io(d)->other, diag);
 
 	check_name(name);
+	memset(out, 0, sizeof(*out));
 	return call_end(&c, name, 0, d->ops->stat(d, name, out, c.diag));
 }
 

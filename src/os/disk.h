@@ -60,6 +60,8 @@ struct disk_stat {
 	u64 size_bytes;
 	u64 alloc_bytes;	/* what it occupies */
 	bool is_dir;
+	/* Who may read it, in the bits of POSIX; 0 where nobody tells. */
+	u32 mode, gid;
 };
 
 /*

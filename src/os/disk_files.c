@@ -237,6 +237,8 @@ static int files_stat(struct disk *disk, const char *name,
 		return failed("stat", diag);
 	out->size_bytes = (u64)st.st_size;
 	out->alloc_bytes = (u64)st.st_blocks * 512;
+	out->mode = st.st_mode & 0777;
+	out->gid = st.st_gid;
 	out->is_dir = S_ISDIR(st.st_mode);
 	return 0;
 }

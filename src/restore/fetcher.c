@@ -58,6 +58,7 @@ static void item_release(struct fetcher *f, struct item *it)
 static void tell_counters(struct fetcher *f)
 {
 	counters_add(f->depot->counters, bytes_out, f->emitted);
+	counters_stream_add(f->opt.shown, f->emitted, 0);
 	f->emitted = 0;
 }
 

@@ -20,6 +20,8 @@ struct fetcher;
 
 struct fetcher_options {
 	size_t window_bytes;	/* of decoded groups */
+	struct counters_stream *shown;	/* where what comes out is counted;
+					 * borrowed, may be NULL */
 	/*
 	 * Bytes of the current file. @err: this piece could not be read (its
 	 * reason in @why), @data is NULL and @len bytes are missing. A

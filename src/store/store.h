@@ -48,6 +48,7 @@ struct akin_pool {
 	bool have_depot;
 	struct counters_file *counters_file;
 	struct counters *counters;	/* in it */
+	struct counters_streams *streams;	/* in it */
 	struct file *locks;	/* NULL on media that nobody can write */
 	u64 locked_session;	/* whose byte this handle holds, 0: none */
 	u64 txn;		/* transaction this handle has locked */

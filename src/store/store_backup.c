@@ -397,6 +397,8 @@ int backup_open_stream(struct backup *b, bool threaded,
 {
 	struct ingest_options iopt = { .threaded = threaded,
 				       .dry_run = b->opt->dry_run,
+				       .name = b->snap.nr_paths ?
+					       b->snap.paths[0] : "",
 				       .object_done = b->object_done ?
 					       b->object_done : on_object,
 				       .mark = on_mark, .drop = on_drop,

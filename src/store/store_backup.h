@@ -78,6 +78,13 @@ int backup_open_stream(struct backup *b, bool threaded,
 		       struct ingest_stream **out, struct akin_diag *diag)
 	__must_check;
 
+/* One more, whether it was read or not. */
+static inline void backup_count_file(struct backup *b)
+{
+	atomic_fetch_add(&b->files, 1);
+	counters_add(b->p->counters, files_stored, 1);
+}
+
 struct backup_token *backup_token_new(struct akin_diag *diag);
 void backup_token_free(struct backup_token *t);
 void backup_warn(struct backup *b, const char *path, int code,

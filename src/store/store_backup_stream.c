@@ -103,7 +103,7 @@ static int feed(struct backup *b, const char *name,
 	if (!err)
 		err = ingest_object_end(b->stream, TAKE(t), diag);
 	if (!err)
-		atomic_fetch_add(&b->files, 1);
+		backup_count_file(b);
 	return err;
 }
 

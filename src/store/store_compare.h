@@ -40,6 +40,7 @@ struct compare {
 
 	/* Contents run behind the walk, as far as the fetcher's window goes. */
 	struct fetcher *fetcher;
+	struct counters_stream *shown;	/* to others; may be NULL */
 	struct live_compare live;
 	struct compare_told *current;	/* the file that is compared */
 	u32 nr_open;		/* live files on the way */

@@ -98,6 +98,8 @@ static void settle(struct compare *c)
 	bool equal = live_compare_end(&c->live);
 
 	c->out->total.files++;
+	counters_add(c->p->counters, files_restored, 1);
+	counters_stream_item(c->shown);
 	if (t->damaged)
 		;	/* has been said */
 	else if (c->live.err)
@@ -183,12 +185,17 @@ int compare_files_open(struct compare *c, struct akin_diag *diag)
 
 	if (live_compare_init(&c->live))
 		return diag_set(diag, -AKIN_E_nomem, "verify");
+	c->shown = counters_stream_begin(c->p->streams, AKIN_STREAM_OUT,
+					 c->opt->path ? c->opt->path : "/",
+					 clock_ns());
+	opt.shown = c->shown;
 	return fetcher_new(&c->p->depot, &c->p->dec, &opt, &c->fetcher, diag);
 }
 
 void compare_files_close(struct compare *c)
 {
 	fetcher_free(c->fetcher);
+	counters_stream_end(c->shown);
 	if (c->current)
 		told_free(c->current);
 	live_compare_release(&c->live);

@@ -5,16 +5,35 @@
 #include "base/mem.h"
 #include "store/store.h"
 
+/* Who may read the superblock and pass through its directory. Where nobody
+ * tells, only ourselves. */
+static void find_readers(struct akin_pool *p, struct counters_readers *out)
+{
+	struct disk_stat dir, file;
+
+	memset(out, 0, sizeof(*out));
+	if (disk_stat(p->meta, ".", &dir, NULL) ||
+	    disk_stat(p->meta, FILE_SUPERBLOCK, &file, NULL))
+		return;
+	out->gid = file.gid;
+	out->group = file.mode & 040 && dir.mode & 010 && dir.gid == file.gid;
+	out->others = file.mode & 04 && dir.mode & 01;
+}
+
 int store_counters_open(struct akin_pool *p, struct akin_diag *diag)
 {
+	struct counters_readers readers;
 	int err;
 
+	find_readers(p, &readers);
 	static_assert(sizeof(p->super.pool.b) == COUNTERS_POOL_BYTES,
 		      "the header has room for the pool's id");
-	err = counters_file_open(p->super.pool.b, &p->counters_file, diag);
+	err = counters_file_open(p->super.pool.b, &readers,
+				 &p->counters_file, diag);
 	if (err)
 		return err;
 	p->counters = counters_file_counters(p->counters_file);
+	p->streams = counters_file_streams(p->counters_file);
 	disk_count_into(p->meta, &p->counters->metadata);
 	disk_count_into(p->data, &p->counters->data);
 	return 0;
@@ -46,10 +65,14 @@ static int each_seen(void *ctx, const struct counters_seen *seen)
 		return 0;
 	out.pid = seen->pid;
 	out.uid = seen->uid;
+	out.handle = seen->handle;
 	out.opened_sec = seen->opened_sec;
+	out.closed = seen->closed;
 	static_assert(sizeof(out.command) == sizeof(seen->command), "copied");
 	memcpy(out.command, seen->command, sizeof(out.command));
 	out.values = seen->values;
+	out.streams = seen->streams;
+	out.nr_streams = seen->nr_streams;
 	return e->fn(e->ctx, &out);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "os/clock.h"
 #include "restore/fetcher.h"
 #include "store/store.h"
 #include "tree/tree_walk.h"
@@ -252,7 +253,8 @@ static int read_hole(void *ctx, u64 len, struct akin_diag *diag)
 	return 0;
 }
 
-static int read_content(struct akin_pool *p, const struct node *n,
+static int read_content(struct akin_pool *p, const char *path,
+			const struct node *n,
 			const struct hint *hint, struct read_out *out,
 			struct akin_diag *diag)
 {
@@ -262,13 +264,19 @@ static int read_content(struct akin_pool *p, const struct node *n,
 	struct fetcher *f;
 	int err;
 
+	opt.shown = counters_stream_begin(p->streams, AKIN_STREAM_OUT, path,
+					  clock_ns());
 	err = fetcher_new(&p->depot, &p->dec, &opt, &f, diag);
-	if (err)
+	if (err) {
+		counters_stream_end(opt.shown);
 		return err;
+	}
 	err = fetcher_content(f, &n->content, hint, 0, UINT64_MAX, diag);
 	if (!err)
 		err = fetcher_drain(f, diag);
 	fetcher_free(f);
+	counters_add(p->counters, files_restored, !err);
+	counters_stream_end(opt.shown);
 	return err;
 }
 
@@ -293,7 +301,7 @@ int akin_snapshot_read(struct akin_pool *p, uint64_t number, const char *path,
 	if (n.type != NODE_FILE && n.type != NODE_STREAM)
 		err = diag_set(diag, -AKIN_E_usage, "'%s': not a file", path);
 	else
-		err = read_content(p, &n, &hint, &out, diag);
+		err = read_content(p, path, &n, &hint, &out, diag);
 	/* A callback's own code need not be one of ours. */
 	if (err < 0)
 		ignore_result(diag_said(diag, err));

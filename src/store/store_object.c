@@ -418,6 +418,7 @@ static int start(struct akin_session *s, struct object_slot *slot,
 		predecessor_free(p);
 		return err;
 	}
+	ingest_rename(ts->stream, slot->object->path);
 	slot->object->stream = ts->stream;
 	ingest_get_tally(ts->stream, &slot->tally);
 	return ingest_object_begin_after(ts->stream, TAKE(p), diag);
@@ -675,6 +676,7 @@ int akin_object_end(struct akin_session *s, struct akin_object obj,
 		err = ingest_drain(ts->stream, &mine);
 	if (!err && out)
 		fill_stats(slot, out);
+	counters_add(s->pool->counters, objects_stored, !err);
 	leave(s, slot, err, &mine, true);
 	return err ? diag_set(diag, err, "%s", mine.code ? mine.text :
 			      akin_strerror(err)) : 0;

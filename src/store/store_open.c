@@ -64,6 +64,23 @@ static int open_disk(const struct akin_open_options *opt, const char *name,
 	return -AKIN_E_pool_missing;
 }
 
+int akin_pool_identify(const char *path, const char *meta_dir,
+		       char id_ret[AKIN_POOL_ID], struct akin_diag *diag)
+{
+	struct akin_open_options opt = { .path = path, .meta_dir = meta_dir,
+					 .read_only = true };
+	struct disk *d = NULL;
+	struct super super;
+	int err;
+
+	err = open_disk(&opt, "meta", meta_dir, "metadata", &opt.throttle_meta,
+			&d, &super, diag);
+	if (!err)
+		store_hex(super.pool.b, sizeof(super.pool.b), id_ret);
+	disk_free(d);
+	return diag_said(diag, err);
+}
+
 static int open_disks(struct akin_pool *p, const struct akin_open_options *opt,
 		      struct akin_diag *diag)
 {
@@ -240,6 +257,7 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 	opt.groupcache_bytes = store_reading_memory(&p->budget);
 	opt.nr_threads = p->nr_threads;
 	opt.counters = p->counters;
+	opt.streams = p->streams;
 	opt.generation = store_generation;
 	opt.generation_ctx = p;
 	opt.data_hash = p->data_hash;

@@ -7,6 +7,7 @@
  * read one after the other are decoded once.
  */
 #include "base/mem.h"
+#include "os/clock.h"
 #include "restore/fetcher.h"
 #include "store/store_session.h"
 
@@ -17,6 +18,7 @@ struct akin_reader {
 	struct node node;
 	struct hint hint;
 	u64 transaction;
+	struct counters_stream *shown;	/* to others; may be NULL */
 };
 
 /* Look-ahead of one call, at least. */
@@ -60,6 +62,7 @@ void akin_object_close(struct akin_reader *r)
 		s->nr_readers--;
 		pthread_mutex_unlock(&s->lock);
 	}
+	counters_stream_end(r->shown);
 	decoder_release(&r->dec);
 	node_release(&r->node);
 	mem_free(r->hint.containers);
@@ -183,6 +186,10 @@ int akin_object_open(struct akin_session *s, uint64_t transaction,
 			err = find_newest(r, path, space_len, diag);
 		pthread_rwlock_unlock(&s->index_lock);
 	}
+	if (!err)
+		r->shown = counters_stream_begin(s->pool->streams,
+						 AKIN_STREAM_OUT, path,
+						 clock_ns());
 	mem_free(path);
 	if (err) {
 		akin_object_close(r);
@@ -266,6 +273,8 @@ int akin_reader_copy(struct akin_reader *r, uint64_t off, uint64_t len,
 		return 0;
 	len = min_u64(len, akin_reader_size(r) - off);
 	opt.window_bytes = window(r->s);
+	opt.shown = r->shown;
+	counters_add(r->s->pool->counters, objects_read, 1);
 	pthread_rwlock_rdlock(&r->s->index_lock);
 	err = fetcher_new(&r->s->pool->depot, &r->dec, &opt, &f, diag);
 	if (!err) {

@@ -196,6 +196,8 @@ static void emit_end(struct restore *r, struct restore_token *t, int *err,
 	else if (r->file_state == FILE_FAILED)
 		target_file_fail(r->target);
 	r->result.total.files++;
+	counters_add(r->p->counters, files_restored, 1);
+	counters_stream_item(r->shown);
 	if (r->file_state == FILE_OPEN && r->action == TARGET_SKIP) {
 		r->result.files_skipped++;
 		r->result.total.bytes += t->node.size;
@@ -513,11 +515,16 @@ int restore_run(struct restore *r, const struct node *n,
 	r->pending = mem_alloc(WRITE_BYTES);
 	if (!r->pending)
 		return diag_set(diag, -AKIN_E_nomem, "restore");
+	r->shown = counters_stream_begin(r->p->streams, AKIN_STREAM_OUT,
+					 r->opt->path ? r->opt->path : "/",
+					 clock_ns());
+	opt.shown = r->shown;
 	err = fetcher_new(&r->p->depot, &r->p->dec, &opt, &r->fetcher, diag);
 	if (!err)
 		err = restore_node(r, n, hint, diag);
 	fetcher_free(r->fetcher);
 	r->fetcher = NULL;
+	counters_stream_end(r->shown);
 	mem_free(r->pending);
 	r->pending = NULL;
 	if (!err)

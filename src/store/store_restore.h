@@ -27,6 +27,7 @@ struct restore {
 	bool fresh;		/* the target was empty or absent */
 	struct target *target;
 	struct fetcher *fetcher;
+	struct counters_stream *shown;	/* to others; may be NULL */
 	struct open_dir *dirs;	/* where the walk is */
 
 	/* Where the emission is. */

@@ -31,7 +31,7 @@ static void count_node(struct backup *b, const struct node *n)
 	if (n->type == NODE_DIR)
 		atomic_fetch_add(&b->dirs, 1);
 	else if (n->type == NODE_FILE || n->type == NODE_STREAM)
-		atomic_fetch_add(&b->files, 1);
+		backup_count_file(b);
 	else
 		atomic_fetch_add(&b->others, 1);
 }

@@ -146,7 +146,7 @@ static int mark_node(struct walk *w, struct backup_token *t,
 	if (t->node.type == NODE_DIR)
 		atomic_fetch_add(&w->b->dirs, 1);
 	else if (t->node.type == NODE_FILE)
-		atomic_fetch_add(&w->b->files, 1);
+		backup_count_file(w->b);
 	else
 		atomic_fetch_add(&w->b->others, 1);
 	return ingest_mark(w->b->stream, MARK_NODE, t, diag);
@@ -169,7 +169,7 @@ static int keep(struct walk *w, const struct walk_frame *f, u64 dev,
 		return err;
 	}
 	t->node.dev = dev;
-	atomic_fetch_add(&w->b->files, 1);
+	backup_count_file(w->b);
 	atomic_fetch_add(&w->b->unchanged, 1);
 	atomic_fetch_add(&w->b->bytes_kept, t->node.size);
 	return ingest_mark(w->b->stream, MARK_KEPT, t, diag);
@@ -265,7 +265,7 @@ static int add_file(struct walk *w, const char *name, struct backup_token *t,
 		backup_token_free(t);
 		return err;
 	}
-	atomic_fetch_add(&w->b->files, 1);
+	backup_count_file(w->b);
 	return ingest_object_end(w->b->stream, TAKE(t), diag);
 }
 

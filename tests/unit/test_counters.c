@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counters: what the table makes, exact sums, several processes, and files
- * that lie.
+ * that lie. What a pool counts is in test_counters_pool.c.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,14 +15,15 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "os/clock.h"
 #include "os/counters_internal.h"
 #include "store/store.h"
-#include "simpool.h"
 #include "testlib.h"
 
 #define OK(expr) assert_int_equal(expr, 0)
 
 static const u8 pool_id[COUNTERS_POOL_BYTES] = { 1, 2, 3 };
+static const struct counters_readers nobody;
 static char top[64];		/* of the running test */
 static char *own_args;
 static size_t own_args_len;
@@ -35,8 +36,13 @@ static int setup(void **state)
 	return 0;
 }
 
+/* Files, without those of pools that were closed. */
 static u32 each_file(bool remove_too)
 {
+	const struct counters_header *h;
+	u8 bytes[COUNTERS_FILE_BYTES];
+	int fd;
+
 	DIR *d = opendir(top);
 	struct dirent *e;
 	u32 nr = 0;
@@ -45,7 +51,12 @@ static u32 each_file(bool remove_too)
 	while ((e = readdir(d))) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
-		nr++;
+		memset(bytes, 0, sizeof(bytes));
+		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_NONBLOCK);
+		if (fd >= 0 && read(fd, bytes, sizeof(bytes)) >= 0)
+			close(fd);
+		h = (const void *)bytes;
+		nr += h->magic != COUNTERS_MAGIC || !h->closed_ns;
 		if (remove_too && unlinkat(dirfd(d), e->d_name, 0))
 			OK(unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR));
 	}
@@ -72,6 +83,8 @@ static int show(void *ctx, const struct counters_seen *seen)
 {
 	struct shown *s = ctx;
 
+	if (seen->closed)
+		return 0;
 	assert_true(s->nr < ARRAY_SIZE(s->all));
 	s->all[s->nr++] = *seen;
 	return 0;
@@ -89,7 +102,7 @@ static struct counters_file *must_open(void)
 {
 	struct counters_file *cf;
 
-	OK(counters_file_open(pool_id, &cf, NULL));
+	OK(counters_file_open(pool_id, &nobody, &cf, NULL));
 	return cf;
 }
 
@@ -219,6 +232,137 @@ static void test_many_pools(void **state)
 	assert_int_equal(each_file(false), 0);
 }
 
+static mode_t mode_for(bool group, bool others)
+{
+	struct counters_readers r = { group, others, getegid() };
+	struct counters_file *cf;
+	struct stat st;
+
+	OK(counters_file_open(pool_id, &r, &cf, NULL));
+	OK(stat(counters_file_path(cf), &st));
+	counters_file_close(cf);
+	return st.st_mode & 0777;
+}
+
+static int show_closed(void *ctx, const struct counters_seen *seen)
+{
+	struct counters_seen *out = ctx;
+
+	*out = *seen;
+	return seen->closed ? 42 : 0;
+}
+
+/* The last values can be seen for a while, whether the process lives or not. */
+static void test_closed(void **state)
+{
+	struct counters_file *cf = must_open();
+	struct counters_seen s;
+	int status;
+	pid_t pid;
+
+	counters_add(counters_file_counters(cf), bytes_in, 9);
+	OK(counters_file_each(show_closed, &s));
+	counters_file_close(cf);
+	assert_int_equal(counters_file_each(show_closed, &s), 42);
+	assert_int_equal(s.values[AKIN_COUNTER_bytes_in], 9);
+	assert_non_null(strstr(s.command, "test_counters"));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		each_file(true);
+		cf = must_open();
+		counters_add(counters_file_counters(cf), bytes_in, 11);
+		counters_file_close(cf);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(counters_file_each(show_closed, &s), 42);
+	assert_int_equal(s.pid, pid);
+	assert_int_equal(s.values[AKIN_COUNTER_bytes_in], 11);
+	assert_non_null(strstr(s.command, "test_counters"));
+}
+
+/* Who may read the pool may read what is counted, whatever the umask. */
+static void test_readers(void **state)
+{
+	mode_t old = umask(0077);
+
+	assert_int_equal(mode_for(false, false), 0600);
+	assert_int_equal(mode_for(true, false), 0640);
+	assert_int_equal(mode_for(false, true), 0604);
+	assert_int_equal(mode_for(true, true), 0644);
+	umask(old);
+}
+
+/* Streams -------------------------------------------------------------------*/
+
+static void test_streams(void **state)
+{
+	struct counters_file *cf = must_open();
+	struct counters_streams *all = counters_file_streams(cf);
+	struct counters_stream *a, *b;
+	struct shown s = { .nr = 0 };
+	const struct akin_counters_stream *t = s.all[0].streams;
+	char name[200];
+
+	a = counters_stream_begin(all, AKIN_STREAM_IN, "first", 1000);
+	b = counters_stream_begin(all, AKIN_STREAM_OUT, "a\033[2Jb\n", 2000);
+	counters_stream_add(a, 300, 20);
+	counters_stream_add(a, 5, 0);
+	counters_stream_item(a);
+	counters_stream_add(b, 7, 0);
+	OK(counters_file_each(show, &s));
+	assert_int_equal(s.all[0].nr_streams, 2);
+	assert_int_equal(t[0].id, 1);
+	assert_int_equal(t[0].kind, AKIN_STREAM_IN);
+	assert_int_equal(t[0].begun_ns, 1000);
+	assert_int_equal(t[0].bytes, 305);
+	assert_int_equal(t[0].bytes_new, 20);
+	assert_int_equal(t[0].items, 1);
+	assert_string_equal(t[0].name, "first");
+	assert_int_equal(t[1].kind, AKIN_STREAM_OUT);
+	assert_string_equal(t[1].name, "a [2Jb ");
+
+	/* A slot is used again, under another number. */
+	counters_stream_end(a);
+	a = counters_stream_begin(all, AKIN_STREAM_IN, "", 3000);
+	memset(name, 'x', sizeof(name));
+	memcpy(name + sizeof(name) - 8, "the end", 8);
+	counters_stream_name(a, name);
+	s.nr = 0;
+	OK(counters_file_each(show, &s));
+	assert_int_equal(s.all[0].nr_streams, 2);
+	assert_int_equal(t[0].id, 2);
+	assert_int_equal(t[1].id, 3);
+	assert_int_equal(t[1].bytes, 0);
+	assert_int_equal(strlen(t[1].name), AKIN_STREAM_NAME - 1);
+	assert_string_equal(t[1].name + AKIN_STREAM_NAME - 8, "the end");
+	counters_file_close(cf);
+}
+
+static void test_too_many_streams(void **state)
+{
+	static struct counters_streams all;
+	struct counters_stream *st[COUNTERS_STREAMS];
+	u32 i;
+
+	for (i = 0; i < COUNTERS_STREAMS; i++) {
+		st[i] = counters_stream_begin(&all, AKIN_STREAM_IN, "x", 1);
+		assert_non_null(st[i]);
+	}
+	assert_null(counters_stream_begin(&all, AKIN_STREAM_IN, "x", 1));
+	counters_stream_end(st[7]);
+	assert_ptr_equal(counters_stream_begin(&all, AKIN_STREAM_IN, "y", 1),
+			 st[7]);
+	/* Who got none goes on as ever. */
+	assert_null(counters_stream_begin(NULL, AKIN_STREAM_IN, "x", 1));
+	counters_stream_name(NULL, "x");
+	counters_stream_add(NULL, 1, 1);
+	counters_stream_item(NULL);
+	counters_stream_end(NULL);
+}
+
 /* Processes -----------------------------------------------------------------*/
 
 /* Counts and stays until it is killed. */
@@ -233,7 +377,7 @@ static pid_t start_child(u64 bytes_in)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		if (counters_file_open(pool_id, &cf, NULL))
+		if (counters_file_open(pool_id, &nobody, &cf, NULL))
 			_exit(1);
 		counters_add(counters_file_counters(cf), bytes_in, bytes_in);
 		if (write(pipes[1], "x", 1) != 1)
@@ -376,6 +520,7 @@ static void test_hostile_content(void **state)
 	struct counters_header h;
 	struct counters_name name;
 	struct shown s = { .nr = 0 };
+	u32 i;
 
 	make_image(&name, bytes);
 	memset(bytes + sizeof(h), 0xff, sizeof(bytes) - sizeof(h));
@@ -389,9 +534,30 @@ static void test_hostile_content(void **state)
 	memset(own_args, 0, own_args_len);
 	OK(counters_file_each(show, &s));
 	assert_int_equal(s.nr, 1);
-	assert_string_equal(s.all[0].command,
-			    "xxx  xxxxxxxxxxxxxxxxxxxxxxxxxxx");
+	assert_memory_equal(s.all[0].command, "xxx  xxx", 8);
+	assert_int_equal(strlen(s.all[0].command), sizeof(h.command));
 	assert_true(s.all[0].values[AKIN_COUNTER_warnings] == UINT64_MAX);
+	/* No slot says what it is. */
+	assert_int_equal(s.all[0].nr_streams, 0);
+	memset(bytes + offsetof(struct counters_image, streams), 1,
+	       sizeof(struct counters_streams));
+	for (i = 0; i < COUNTERS_STREAMS; i++)
+		bytes[offsetof(struct counters_image, streams.slots[i].kind)] =
+			1;
+	put_file(&name, bytes, sizeof(bytes));
+	s.nr = 0;
+	OK(counters_file_each(show, &s));
+	assert_int_equal(s.all[0].nr_streams, 0);
+	for (i = 0; i < COUNTERS_STREAMS; i++)
+		memset(bytes + offsetof(struct counters_image,
+					streams.slots[i].kind) + 1, 0, 7);
+	put_file(&name, bytes, sizeof(bytes));
+	s.nr = 0;
+	OK(counters_file_each(show, &s));
+	assert_int_equal(s.all[0].nr_streams, COUNTERS_STREAMS);
+	assert_int_equal(strlen(s.all[0].streams[0].name),
+			 AKIN_STREAM_NAME - 1);
+	assert_int_equal(s.all[0].streams[0].name[5], ' ');
 }
 
 static void test_hostile_kinds(void **state)
@@ -441,6 +607,42 @@ static void test_names(void **state)
 		    n.namespace == UINT64_MAX && n.handle == UINT32_MAX);
 }
 
+static u32 nr_files(void)
+{
+	DIR *d = opendir(top);
+	u32 nr = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		nr++;
+	closedir(d);
+	return nr - 2;
+}
+
+/* Of a file that was closed then: by who lists, and by who opens. */
+static void expect_expiry(u64 closed_ns, bool expired)
+{
+	u8 bytes[COUNTERS_FILE_BYTES];
+	struct counters_name name;
+	struct counters_header h;
+	struct counters_file *cf;
+	struct counters_seen s;
+
+	make_image(&name, bytes);
+	each_file(true);
+	memcpy(&h, bytes, sizeof(h));
+	atomic_store(&h.closed_ns, closed_ns);
+	memcpy(bytes, &h, sizeof(h));
+	put_file(&name, bytes, sizeof(bytes));
+	assert_int_equal(counters_file_each(show_closed, &s), expired ? 0 : 42);
+	assert_int_equal(nr_files(), !expired);
+	put_file(&name, bytes, sizeof(bytes));
+	cf = must_open();
+	assert_int_equal(nr_files(), expired ? 1 : 2);
+	counters_file_close(cf);
+	each_file(true);
+}
+
 /* What is certainly dead goes; all else is not ours to judge. */
 static void test_reaping(void **state)
 {
@@ -458,6 +660,10 @@ static void test_reaping(void **state)
 	put_file(&n, "", 0);
 	assert_int_equal(nr_shown(), 0);
 	assert_int_equal(each_file(false), 0);
+	expect_expiry(1, true);
+	expect_expiry(clock_ns() - COUNTERS_LINGER_NS - 1, true);
+	expect_expiry(clock_ns() + COUNTERS_LINGER_NS, true);	/* a lie */
+	expect_expiry(clock_ns() - COUNTERS_LINGER_NS / 2, false);
 	n.namespace++;
 	put_file(&n, "", 0);
 	put_file(&self, "half", 4);	/* lives, being made */
@@ -537,227 +743,10 @@ static void test_no_memory(void **state)
 	struct counters_file *cf;
 
 	mem_fail_after(1);
-	assert_int_equal(counters_file_open(pool_id, &cf, NULL),
+	assert_int_equal(counters_file_open(pool_id, &nobody, &cf, NULL),
 			 -AKIN_E_nomem);
 	mem_fail_after(0);
 	assert_int_equal(each_file(false), 0);
-}
-
-/* A whole pool --------------------------------------------------------------*/
-
-#define BYTES (3 * MiB + 12345)
-
-struct world {
-	struct simpool sp;
-	struct akin_pool *p;
-	u8 *data;
-	size_t off;
-	struct akin_backup_result result;
-	u64 values[AKIN_NR_COUNTER_VALUES];
-};
-
-static void world_init(struct world *w)
-{
-	memset(w, 0, sizeof(*w));
-	w->data = malloc(BYTES);
-	simpool_fill(7, w->data, BYTES);
-	OK(simpool_init(&w->sp, NULL));
-	OK(simpool_open(&w->sp, false, &w->p, NULL));
-}
-
-static void world_release(struct world *w)
-{
-	akin_pool_close(w->p);
-	simpool_free(&w->sp);
-	free(w->data);
-}
-
-static long give(void *ctx, void *buf, size_t cap, struct akin_diag *diag)
-{
-	struct world *w = ctx;
-	size_t n = min_u64(cap, BYTES - w->off);
-
-	memcpy(buf, w->data + w->off, n);
-	w->off += n;
-	return (long)n;
-}
-
-static int take(void *ctx, const void *data, size_t n)
-{
-	struct world *w = ctx;
-
-	assert_true(n <= BYTES - w->off);
-	assert_memory_equal(data, w->data + w->off, n);
-	w->off += n;
-	return 0;
-}
-
-static void world_backup(struct world *w)
-{
-	struct akin_backup_options opt = { .host = "test" };
-
-	w->off = 0;
-	OK(akin_backup_stream(w->p, &opt, "s", give, NULL, w, &w->result,
-			      NULL));
-	akin_pool_get_counters(w->p, w->values);
-}
-
-static void world_restore(struct world *w)
-{
-	w->off = 0;
-	OK(akin_snapshot_read(w->p, w->result.number, "s", take, NULL, w,
-			      NULL));
-	assert_int_equal(w->off, BYTES);
-	akin_pool_get_counters(w->p, w->values);
-}
-
-#define V(name) w.values[AKIN_COUNTER_##name]
-
-static u64 sum(const u64 *latency)
-{
-	u64 all = 0;
-	u32 i;
-
-	for (i = 0; i < AKIN_LATENCY_BUCKETS; i++)
-		all += latency[i];
-	return all;
-}
-
-static int same_values(void *ctx, const struct akin_counters_process *c)
-{
-	struct world *w = ctx;
-	struct akin_pool_info info;
-
-	akin_pool_get_info(w->p, &info);
-	assert_string_equal(c->pool, info.id);
-	assert_int_equal(c->pid, getpid());
-	assert_memory_equal(c->values, w->values, sizeof(w->values));
-	return 42;
-}
-
-static void check_backup(const struct world *world)
-{
-	struct world w = *world;
-	struct akin_backup_result *r = &w.result;
-
-	assert_int_equal(V(bytes_in), BYTES);
-	assert_int_equal(V(chunks_in), r->chunks);
-	assert_int_equal(V(chunks_new), r->chunks_new);
-	assert_int_equal(V(bytes_new), r->total.bytes_new);
-	assert_int_equal(V(data_stored) + V(metadata_stored),
-			 r->total.bytes_stored);
-	assert_true(V(containers_new) >= 3);
-	assert_true(V(groups_new) >= V(containers_new));
-	assert_int_equal(V(commits), 1);
-	assert_int_equal(V(checkpoints), 0);
-	assert_true(V(index_lookups) > 0);
-	assert_int_equal(V(bytes_out), 0);
-	assert_int_equal(V(warnings), 0);
-	assert_true(V(data_write_bytes) >= V(data_stored) + V(metadata_stored));
-	assert_int_equal(V(data_write_ops), sum(&V(data_write_latency)));
-	assert_int_equal(V(metadata_read_ops), sum(&V(metadata_read_latency)));
-	assert_int_equal(V(data_sync_ops), sum(&V(data_sync_latency)));
-	assert_true(V(metadata_sync_ops) > 0);
-}
-
-static void test_pool(void **state)
-{
-	u64 written, stored, read;
-	struct world w;
-
-	world_init(&w);
-	world_backup(&w);
-	check_backup(&w);
-	written = V(data_write_bytes);
-	stored = V(data_stored);
-
-	/* All of it is there already. */
-	world_backup(&w);
-	assert_int_equal(w.result.chunks_new, 0);
-	assert_int_equal(V(bytes_in), 2 * BYTES);
-	assert_int_equal(V(chunks_in), 2 * w.result.chunks);
-	assert_int_equal(V(data_stored), stored);
-	assert_int_equal(V(commits), 2);
-	assert_true(V(data_write_bytes) - written < 64 * KiB);
-
-	world_restore(&w);
-	assert_int_equal(V(bytes_out), BYTES);
-	assert_true(V(groups_read) > 0);
-	assert_true(V(group_bytes_read) > 0 && V(group_bytes_decoded) >= BYTES);
-	assert_true(V(group_bytes) > 0 && V(directory_bytes) > 0);
-	assert_int_equal(V(chunks_damaged), 0);
-	read = V(groups_read);
-	world_restore(&w);
-	assert_int_equal(V(bytes_out), 2 * BYTES);
-	assert_true(V(groups_read) + V(group_hits) > read);
-
-	assert_int_equal(akin_counters_each(NULL, same_values, &w), 42);
-	world_release(&w);
-	OK(akin_counters_each(NULL, same_values, &w));
-	assert_int_equal(each_file(false), 0);
-}
-
-static void test_one_pool_of_two(void **state)
-{
-	struct akin_pool_info info;
-	struct world w, other;
-
-	world_init(&w);
-	world_init(&other);
-	akin_pool_get_info(w.p, &info);
-	akin_pool_get_counters(w.p, w.values);
-	/* same_values() would not bear the other one. */
-	assert_int_equal(akin_counters_each(info.id, same_values, &w), 42);
-	OK(akin_counters_each("00112233445566778899aabbccddeeff", same_values,
-			      &w));
-	assert_int_equal(nr_shown(), 2);
-	world_release(&w);
-	world_release(&other);
-}
-
-/* Reopened, so that the directories are read from the disk again. */
-static void test_cold_pool(void **state)
-{
-	struct world w;
-
-	world_init(&w);
-	world_backup(&w);
-	akin_pool_close(w.p);
-	OK(simpool_open(&w.sp, true, &w.p, NULL));
-	akin_pool_get_counters(w.p, w.values);
-	/* The superblocks were read before there was a place to count. */
-	assert_true(V(data_read_ops) > 0 && V(metadata_read_ops) > 0);
-	world_restore(&w);
-	assert_int_equal(V(bytes_out), BYTES);
-	assert_int_equal(V(bytes_in), 0);
-	assert_true(V(directory_loads) > 0);
-	assert_int_equal(V(directory_failures), 0);
-	assert_true(V(data_read_bytes) >= V(group_bytes_read));
-	assert_int_equal(V(data_write_ops), 0);
-	world_release(&w);
-}
-
-static void test_same_results_in_private(void **state)
-{
-	struct akin_backup_result first;
-	struct world w;
-
-	world_init(&w);
-	world_backup(&w);
-	first = w.result;
-	world_release(&w);
-	/* A directory that is there, and where nobody can make a file. */
-	OK(setenv("AKIN_COUNTERS", "/proc/self", 1));
-	world_init(&w);
-	assert_null(counters_file_path(w.p->counters_file));
-	world_backup(&w);
-	check_backup(&w);
-	assert_int_equal(w.result.number, first.number);
-	assert_int_equal(w.result.total.bytes, first.total.bytes);
-	world_restore(&w);
-	assert_int_equal(V(bytes_out), BYTES);
-	OK(akin_counters_each(NULL, same_values, &w));
-	world_release(&w);
 }
 
 int main(int argc, char **argv)
@@ -769,6 +758,10 @@ int main(int argc, char **argv)
 		TEST(test_adding),
 		TEST(test_threads),
 		TEST(test_many_pools),
+		TEST(test_closed),
+		TEST(test_readers),
+		TEST(test_streams),
+		TEST(test_too_many_streams),
 		TEST(test_two_processes),
 		TEST(test_stop),
 		TEST(test_names),
@@ -778,10 +771,6 @@ int main(int argc, char **argv)
 		TEST(test_private),
 		TEST(test_runtime_dir),
 		TEST(test_no_memory),
-		TEST(test_pool),
-		TEST(test_one_pool_of_two),
-		TEST(test_cold_pool),
-		TEST(test_same_results_in_private),
 		TEST(test_hostile_content),	/* loses our command line */
 #undef TEST
 	};

@@ -166,7 +166,7 @@ static int find_own(void *ctx, const struct akin_counters_process *c)
 {
 	struct own *o = ctx;
 
-	if (c->pid != (uint32_t)getpid())
+	if (c->pid != (uint32_t)getpid() || c->closed)
 		return 0;
 	memcpy(o->values, c->values, sizeof(o->p->now));
 	return 1;
