@@ -73,6 +73,9 @@ int cli_open(struct cli *c, bool read_only);
 /* To read data: who may write marks the damage that he comes upon, others read
  * all the same. */
 int cli_open_reader(struct cli *c);
+/* Of the pool that -p names, or *pool_ret = NULL without. Nothing is opened;
+ * for those who look at others' counters. */
+int cli_identify(struct cli *c, char id[AKIN_POOL_ID], const char **pool_ret);
 /* The same as a session, into c->session, with the options of writing. */
 int cli_open_session(struct cli *c, bool read_only);
 /* The same, on a copy of its state: nothing reaches the pool. */

@@ -119,6 +119,15 @@ int cli_open_reader(struct cli *c)
 	return cli_open(c, true);
 }
 
+int cli_identify(struct cli *c, char id[AKIN_POOL_ID], const char **pool_ret)
+{
+	*pool_ret = NULL;
+	if (!c->args.pool)
+		return 0;
+	*pool_ret = id;
+	return akin_pool_identify(c->args.pool, NULL, id, &c->diag);
+}
+
 /* Of one of the digits that the table of options allows; 0: none given. */
 int cli_delta_depth(const struct cli_args *a)
 {

@@ -22,22 +22,43 @@ static int add(void *ctx, const struct akin_counters_process *c)
 	memcpy(p->pool, c->pool, sizeof(p->pool));
 	p->pid = c->pid;
 	p->uid = c->uid;
+	p->handle = c->handle;
 	p->opened_sec = c->opened_sec;
+	p->closed = c->closed;
+	p->nr_streams = c->nr_streams;
+	p->streams = cli_alloc((c->nr_streams + 1) * sizeof(*p->streams));
+	memcpy(p->streams, c->streams, c->nr_streams * sizeof(*p->streams));
 	memcpy(p->command, c->command, sizeof(p->command));
 	memcpy(p->values, c->values, sizeof(p->values));
 	return 0;
 }
 
+static void drop(struct cli_processes *ps)
+{
+	while (ps->nr)
+		free(ps->v[--ps->nr].streams);
+}
+
 void cli_processes_read(struct cli_processes *ps, const char *pool)
 {
-	ps->nr = 0;
+	drop(ps);
 	akin_counters_each(pool, add, ps);
 }
 
 void cli_processes_release(struct cli_processes *ps)
 {
+	drop(ps);
 	free(ps->v);
 	memset(ps, 0, sizeof(*ps));
+}
+
+uint32_t cli_processes_open(const struct cli_processes *ps)
+{
+	uint32_t i, nr = 0;
+
+	for (i = 0; i < ps->nr; i++)
+		nr += !ps->v[i].closed;
+	return nr;
 }
 
 const struct cli_process *cli_process_before(const struct cli_processes *ps,
@@ -48,7 +69,8 @@ const struct cli_process *cli_process_before(const struct cli_processes *ps,
 
 	for (i = 0; i < ps->nr; i++) {
 		b = &ps->v[i];
-		if (b->pid == p->pid && b->opened_sec == p->opened_sec &&
+		if (b->pid == p->pid && b->handle == p->handle &&
+		    b->opened_sec == p->opened_sec &&
 		    strcmp(b->pool, p->pool) == 0)
 			return b;
 	}

@@ -8,11 +8,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "cli_counters.h"
 #include "cli_diag.h"
+
+#define NAME_BYTES 128
 
 static bool ends_with(const char *s, const char *end)
 {
@@ -37,8 +40,8 @@ static void add_value(struct cli_str *out, const char *s)
 
 static void add_labels(struct cli_str *out, const struct cli_process *p)
 {
-	cli_str_addf(out, "{pool=\"%s\",pid=\"%" PRIu32 "\",command=\"",
-		     p->pool, p->pid);
+	cli_str_addf(out, "{pool=\"%s\",pid=\"%" PRIu32 "\",handle=\"%" PRIu32
+		     "\",command=\"", p->pool, p->pid, p->handle);
 	add_value(out, p->command);
 	cli_str_addc(out, '"');
 }
@@ -79,32 +82,111 @@ static void add_histogram(struct cli_str *out, const char *name,
 	cli_str_addf(out, "} %" PRIu64 "\n", sum);
 }
 
+/*
+ * The name that conventions ask for: the unit at the end, then _total if it only
+ * grows. "bytes_in" becomes akin_in_bytes_total.
+ */
+static void exported_name(const struct akin_counter_field *f,
+			  char out[NAME_BYTES])
+{
+	bool is_bytes = strcmp(f->unit, "bytes") == 0;
+	const char *word = f->name;
+	size_t n, len;
+
+	len = (size_t)snprintf(out, NAME_BYTES, "akin");
+	for (; *word; word += n + (word[n] == '_')) {
+		n = strcspn(word, "_");
+		if ((is_bytes && n == 5 && strncmp(word, "bytes", n) == 0) ||
+		    (n == 2 && strncmp(word, "ns", n) == 0))
+			continue;
+		len += (size_t)snprintf(out + len, NAME_BYTES - len, "_%.*s",
+					(int)n, word);
+	}
+	snprintf(out + len, NAME_BYTES - len, "%s%s",
+		 is_bytes ? "_bytes" :
+		 f->kind == AKIN_KIND_MOMENT ? "_age_seconds" :
+		 strcmp(f->unit, "nanoseconds") == 0 ||
+		 f->kind == AKIN_KIND_HISTOGRAM ? "_seconds" : "",
+		 f->kind == AKIN_KIND_COUNTER ? "_total" : "");
+}
+
+/* Of the time of I/O, histograms have the sum. */
+static bool is_in_histogram(const struct akin_counter_field *f)
+{
+	return ends_with(f->name, "_ns") && f[1].kind == AKIN_KIND_HISTOGRAM;
+}
+
+static void add_sample(struct cli_str *out, const char *name,
+		       const struct akin_counter_field *f,
+		       const struct cli_process *p, uint64_t now_ns)
+{
+	uint64_t v = p->values[f->first];
+
+	if (f->kind == AKIN_KIND_HISTOGRAM) {
+		add_histogram(out, name, f, p);
+		return;
+	}
+	/* What is now is nothing once the pool is closed. */
+	if (f->kind != AKIN_KIND_COUNTER && p->closed)
+		return;
+	if (f->kind == AKIN_KIND_MOMENT) {
+		if (!v || v > now_ns)
+			return;
+		v = now_ns - v;
+	}
+	cli_str_add(out, name);
+	add_labels(out, p);
+	if (strcmp(f->unit, "nanoseconds") == 0)
+		cli_str_addf(out, "} %.9g\n", (double)v / 1e9);
+	else
+		cli_str_addf(out, "} %" PRIu64 "\n", v);
+}
+
 static void add_field(struct cli_str *out, const struct akin_counter_field *f,
 		      const struct cli_processes *ps)
 {
-	bool is_histogram = f->kind == AKIN_KIND_HISTOGRAM;
-	bool is_time = ends_with(f->name, "_ns");
-	char name[128];
+	char name[NAME_BYTES], help[256];
+	struct timespec now;
 	uint32_t i;
 
-	/* A histogram has its own sum of times. */
-	if (is_time)
+	if (is_in_histogram(f))
 		return;
-	snprintf(name, sizeof(name), "akin_%s%s", f->name,
-		 is_histogram ? "_seconds" :
-		 f->kind == AKIN_KIND_COUNTER ? "_total" : "");
-	add_head(out, name, is_histogram ? "" : f->unit, f->help,
-		 is_histogram ? "histogram" :
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	exported_name(f, name);
+	snprintf(help, sizeof(help), "%s%s",
+		 f->kind == AKIN_KIND_MOMENT ? "how long ago: " : "", f->help);
+	add_head(out, name, f->kind == AKIN_KIND_HISTOGRAM ||
+		 strcmp(f->unit, "nanoseconds") == 0 ? "" : f->unit, help,
+		 f->kind == AKIN_KIND_HISTOGRAM ? "histogram" :
 		 f->kind == AKIN_KIND_COUNTER ? "counter" : "gauge");
+	for (i = 0; i < ps->nr; i++)
+		add_sample(out, name, f, &ps->v[i],
+			   (uint64_t)now.tv_sec * 1000000000 +
+			   (uint64_t)now.tv_nsec);
+}
+
+/* What is not in the table of counters. */
+static void add_processes(struct cli_str *out, const struct cli_processes *ps)
+{
+	uint32_t i;
+
+	add_head(out, "akin_process_opened_timestamp_seconds", "",
+		 "when the process opened the pool", "gauge");
 	for (i = 0; i < ps->nr; i++) {
-		if (is_histogram) {
-			add_histogram(out, name, f, &ps->v[i]);
+		if (ps->v[i].closed)
 			continue;
-		}
-		cli_str_add(out, name);
+		cli_str_add(out, "akin_process_opened_timestamp_seconds");
 		add_labels(out, &ps->v[i]);
-		cli_str_addf(out, "} %" PRIu64 "\n",
-			     ps->v[i].values[f->first]);
+		cli_str_addf(out, "} %" PRId64 "\n", ps->v[i].opened_sec);
+	}
+	add_head(out, "akin_process_streams", "",
+		 "streams that flow into the pool or out of it", "gauge");
+	for (i = 0; i < ps->nr; i++) {
+		if (ps->v[i].closed)
+			continue;
+		cli_str_add(out, "akin_process_streams");
+		add_labels(out, &ps->v[i]);
+		cli_str_addf(out, "} %" PRIu32 "\n", ps->v[i].nr_streams);
 	}
 }
 
@@ -237,6 +319,8 @@ int cli_cmd_metrics(struct cli *c)
 	}
 	cli_processes_read(&ps, pool);
 	fields = akin_counter_fields(&nr);
+	if (ps.nr)
+		add_processes(&out, &ps);
 	for (i = 0; i < nr && ps.nr; i++)
 		add_field(&out, &fields[i], &ps);
 	if (!err && path)

@@ -2,9 +2,6 @@
 /*
  * akin sysstat: a row for each interval, in the manner of the classic tool of
  * that name.
- *
- * A row is made from the differences of two readings of all processes' counters
- * and of the kernel's own. Means of ratios are ratios of sums.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -13,287 +10,12 @@
 #include <time.h>
 
 #include "cli.h"
-#include "cli_counters.h"
+#include "cli_columns.h"
 #include "cli_diag.h"
 #include "cli_signal.h"
 
 #define INTERVAL_DEFAULT 15
 #define ROWS_PER_HEAD 20
-#define MAX_DISKS 64
-
-/* What happened in some time. */
-struct sample {
-	double seconds;
-	uint64_t v[AKIN_NR_COUNTER_VALUES];	/* gauges: the last values */
-	uint64_t cpu_busy, cpu_all;		/* ticks of the machine */
-	uint64_t disk_ms;			/* of the busiest disk */
-	uint32_t processes;
-};
-
-struct disk_time {
-	char name[32];
-	uint64_t ms;
-};
-
-/* One reading. */
-struct reading {
-	struct cli_processes ps;
-	uint64_t ns, cpu_busy, cpu_all;
-	struct disk_time disks[MAX_DISKS];
-	uint32_t nr_disks;
-};
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-static void read_cpu(struct reading *r)
-{
-	uint64_t t[8] = { 0 };
-	FILE *f = fopen("/proc/stat", "re");
-	int i, n = 0;
-
-	r->cpu_all = 0;
-	if (f) {
-		n = fscanf(f, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64
-			   " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-			   " %" SCNu64, &t[0], &t[1], &t[2], &t[3], &t[4],
-			   &t[5], &t[6], &t[7]);
-		fclose(f);
-	}
-	for (i = 0; i < n; i++)
-		r->cpu_all += t[i];
-	r->cpu_busy = r->cpu_all - t[3] - t[4];	/* idle, waiting for disks */
-}
-
-/* Milliseconds in which each disk had something to do. */
-static void read_disks(struct reading *r)
-{
-	FILE *f = fopen("/proc/diskstats", "re");
-	struct disk_time *d;
-	char line[512];
-
-	r->nr_disks = 0;
-	while (f && r->nr_disks < MAX_DISKS && fgets(line, sizeof(line), f)) {
-		d = &r->disks[r->nr_disks];
-		if (sscanf(line, "%*u %*u %31s %*u %*u %*u %*u %*u %*u %*u "
-			   "%*u %*u %" SCNu64, d->name, &d->ms) == 2)
-			r->nr_disks++;
-	}
-	if (f)
-		fclose(f);
-}
-
-static void read_all(struct reading *r, const char *pool)
-{
-	cli_processes_read(&r->ps, pool);
-	read_cpu(r);
-	read_disks(r);
-	r->ns = now_ns();
-}
-
-static uint64_t busiest(const struct reading *a, const struct reading *b)
-{
-	uint64_t most = 0;
-	uint32_t i, k;
-
-	for (i = 0; i < b->nr_disks; i++) {
-		for (k = 0; k < a->nr_disks; k++) {
-			if (strcmp(a->disks[k].name, b->disks[i].name) == 0 &&
-			    b->disks[i].ms - a->disks[k].ms > most)
-				most = b->disks[i].ms - a->disks[k].ms;
-		}
-	}
-	return most;
-}
-
-/* One process's part in the time between two readings. A process that came
- * meanwhile did all of its work meanwhile. */
-static void add_process(struct sample *s, const struct cli_process *before,
-			const struct cli_process *p)
-{
-	const struct akin_counter_field *f;
-	uint64_t old;
-	uint32_t nr, i, k;
-
-	f = akin_counter_fields(&nr);
-	for (i = 0; i < nr; i++) {
-		for (k = f[i].first; k < f[i].first + f[i].nr; k++) {
-			old = before && f[i].kind != AKIN_KIND_GAUGE ?
-				      before->values[k] : 0;
-			if (p->values[k] >= old)
-				s->v[k] += p->values[k] - old;
-		}
-	}
-}
-
-static void between(const struct reading *a, const struct reading *b,
-		    struct sample *out)
-{
-	uint32_t i;
-
-	memset(out, 0, sizeof(*out));
-	out->seconds = (double)(b->ns - a->ns) / 1e9;
-	out->cpu_busy = b->cpu_busy - a->cpu_busy;
-	out->cpu_all = b->cpu_all - a->cpu_all;
-	out->disk_ms = busiest(a, b);
-	out->processes = b->ps.nr;
-	for (i = 0; i < b->ps.nr; i++)
-		add_process(out, cli_process_before(&a->ps, &b->ps.v[i]),
-			    &b->ps.v[i]);
-}
-
-static void accumulate(struct sample *sum, const struct sample *s)
-{
-	size_t i;
-
-	sum->seconds += s->seconds;
-	sum->cpu_busy += s->cpu_busy;
-	sum->cpu_all += s->cpu_all;
-	sum->disk_ms += s->disk_ms;
-	sum->processes = s->processes;
-	for (i = 0; i < AKIN_NR_COUNTER_VALUES; i++)
-		sum->v[i] += s->v[i];
-}
-
-/* Columns -------------------------------------------------------------------*/
-
-enum how {
-	PER_SECOND,	/* a over time, in units of @unit */
-	SHARE,		/* a of a + b, percent */
-	FACTOR,		/* a over b */
-	TOTAL,		/* a over b and what is stored of metadata */
-	P50, P99,	/* of the histogram a, milliseconds */
-	CPU, DISK, PROCESSES
-};
-
-struct column {
-	const char *key;	/* of JSON */
-	const char *above, *name;	/* two lines of head */
-	int width;
-	bool extended;		/* with -x only */
-	enum how how;
-	double unit;
-	enum akin_counter a, b;
-};
-
-#define V(name) AKIN_COUNTER_##name
-static const struct column columns[] = {
-	{ "cpu_percent", "", "CPU", 4, false, CPU, 0, 0, 0 },
-	{ "processes", "akin", "procs", 5, false, PROCESSES, 0, 0, 0 },
-	{ "in_mb_s", "MB/s", "in", 7, false, PER_SECOND, 1e6, V(bytes_in), 0 },
-	{ "out_mb_s", "", "out", 7, false, PER_SECOND, 1e6, V(bytes_out), 0 },
-	{ "metadata_read_kb_s", "meta kB/s", "read", 8, false, PER_SECOND,
-	  1e3, V(metadata_read_bytes), 0 },
-	{ "metadata_write_kb_s", "", "write", 8, false, PER_SECOND, 1e3,
-	  V(metadata_write_bytes), 0 },
-	{ "data_read_kb_s", "data kB/s", "read", 8, false, PER_SECOND, 1e3,
-	  V(data_read_bytes), 0 },
-	{ "data_write_kb_s", "", "write", 8, false, PER_SECOND, 1e3,
-	  V(data_write_bytes), 0 },
-	{ "cache_hit_percent", "cache", "hit", 6, false, SHARE, 0,
-	  V(directory_hits), V(directory_misses) },
-	{ "dedup_factor", "dedup", "x", 6, false, FACTOR, 0, V(bytes_in),
-	  V(bytes_new) },
-	{ "total_factor", "total", "x", 6, false, TOTAL, 0, V(bytes_in),
-	  V(data_stored) },
-	{ "chunks_s", "chunks/s", "in", 8, true, PER_SECOND, 1,
-	  V(chunks_in), 0 },
-	{ "chunks_new_s", "", "new", 7, true, PER_SECOND, 1, V(chunks_new),
-	  0 },
-	{ "directory_loads_s", "index/s", "dirs", 6, true, PER_SECOND, 1,
-	  V(directory_loads), 0 },
-	{ "index_lookups_s", "", "asked", 7, true, PER_SECOND, 1,
-	  V(index_lookups), 0 },
-	{ "index_page_reads_s", "", "pages", 6, true, PER_SECOND, 1,
-	  V(index_page_reads), 0 },
-	{ "group_hits_s", "groups/s", "hit", 7, true, PER_SECOND, 1,
-	  V(group_hits), 0 },
-	{ "groups_read_s", "", "read", 7, true, PER_SECOND, 1,
-	  V(groups_read), 0 },
-	{ "checkpoints_s", "commit/s", "ckpt", 5, true, PER_SECOND, 1,
-	  V(checkpoints), 0 },
-	{ "commits_s", "", "snap", 5, true, PER_SECOND, 1, V(commits), 0 },
-	{ "metadata_read_p50_ms", "meta ms", "rd50", 6, true, P50, 0,
-	  V(metadata_read_latency), 0 },
-	{ "metadata_read_p99_ms", "", "rd99", 6, true, P99, 0,
-	  V(metadata_read_latency), 0 },
-	{ "metadata_write_p99_ms", "", "wr99", 6, true, P99, 0,
-	  V(metadata_write_latency), 0 },
-	{ "data_read_p50_ms", "data ms", "rd50", 6, true, P50, 0,
-	  V(data_read_latency), 0 },
-	{ "data_read_p99_ms", "", "rd99", 6, true, P99, 0,
-	  V(data_read_latency), 0 },
-	{ "data_write_p99_ms", "", "wr99", 6, true, P99, 0,
-	  V(data_write_latency), 0 },
-	{ "data_sync_p99_ms", "", "sy99", 6, true, P99, 0,
-	  V(data_sync_latency), 0 },
-	{ "disk_percent", "busiest", "disk", 7, true, DISK, 0, 0, 0 },
-};
-#undef V
-
-/* Upper end of the bucket that @share of all lie in or below; false: none. */
-static bool percentile(const uint64_t *buckets, double share, double *ms_ret)
-{
-	uint64_t all = 0, sum = 0;
-	int i;
-
-	for (i = 0; i < AKIN_LATENCY_BUCKETS; i++)
-		all += buckets[i];
-	if (all == 0)
-		return false;
-	for (i = 0; i < AKIN_LATENCY_BUCKETS - 1; i++) {
-		sum += buckets[i];
-		if ((double)sum >= share * (double)all)
-			break;
-	}
-	*ms_ret = (double)(1ull << i) / 1e3;
-	return true;
-}
-
-/* False: nothing happened that it could be said of. */
-static bool value_of(const struct column *col, const struct sample *s,
-		     double *out)
-{
-	double a = (double)s->v[col->a], b = (double)s->v[col->b];
-
-	switch (col->how) {
-	case PER_SECOND:
-		*out = s->seconds > 0 ? a / s->seconds / col->unit : 0;
-		return s->seconds > 0;
-	case SHARE:
-		*out = a + b > 0 ? 100 * a / (a + b) : 0;
-		return a + b > 0;
-	case TOTAL:
-		b += (double)s->v[AKIN_COUNTER_metadata_stored];
-		/* fall through */
-	case FACTOR:
-		*out = b > 0 ? a / b : 0;
-		return a > 0 && b > 0;
-	case P50:
-		return percentile(&s->v[col->a], 0.5, out);
-	case P99:
-		return percentile(&s->v[col->a], 0.99, out);
-	case CPU:
-		*out = s->cpu_all ? 100 * (double)s->cpu_busy /
-					    (double)s->cpu_all : 0;
-		return s->cpu_all > 0;
-	case DISK:
-		*out = s->seconds > 0 ? (double)s->disk_ms / 10 / s->seconds
-				      : 0;
-		*out = *out > 100 ? 100 : *out;
-		return s->seconds > 0;
-	default:
-		*out = s->processes;
-		return true;
-	}
-}
-
-/* Output --------------------------------------------------------------------*/
 
 /* Lowest and highest of the rows, for -s. */
 struct range {
@@ -303,41 +25,33 @@ struct range {
 
 struct table {
 	bool extended, json;
-	struct sample sum;
-	struct range range[CLI_ARRAY_SIZE(columns)];
+	struct cli_sample sum;
+	struct range range[CLI_MAX_COLUMNS];
 	uint64_t nr_rows;
 };
 
-static bool is_shown(const struct table *t, const struct column *col)
+static bool is_shown(const struct table *t, const struct cli_column *col)
 {
-	return t->extended || t->json || !col->extended;
+	return t->extended || !col->extended;
 }
 
-static void print_number(const struct column *col, bool known, double v)
+static void print_cell(const struct cli_column *col, const char *text)
 {
-	int digits = col->how == PROCESSES ? 0 : v < 9.95 ? 2 : v < 99.5;
-
-	if (known)
-		printf(" %*.*f", col->width, digits, v);
-	else
-		printf(" %*s", col->width, "-");
+	printf(" %*s", col->width, text);
 }
 
 static void print_head(const struct table *t)
 {
-	const struct column *col;
-	size_t i;
+	const struct cli_column *col;
 
-	for (i = 0; i < CLI_ARRAY_SIZE(columns); i++) {
-		col = &columns[i];
+	for (col = cli_columns; col->key; col++) {
 		if (is_shown(t, col))
-			printf(" %*s", col->width, col->above);
+			print_cell(col, col->above);
 	}
 	putchar('\n');
-	for (i = 0; i < CLI_ARRAY_SIZE(columns); i++) {
-		col = &columns[i];
+	for (col = cli_columns; col->key; col++) {
 		if (is_shown(t, col))
-			printf(" %*s", col->width, col->name);
+			print_cell(col, col->name);
 	}
 	putchar('\n');
 }
@@ -349,77 +63,112 @@ static void note(struct range *r, double v)
 	r->any = true;
 }
 
-static void print_json_row(struct cli *c, const struct sample *s,
-			   const char *type)
+static void add_number(struct cli_json *j, const char *key, const char *end,
+		       double v)
+{
+	cli_str_addf(&j->out, ",\"%s%s\":%.6g", key, end, v);
+}
+
+/* @ranges: of the rows, for the summary; or NULL. */
+static void print_json_row(struct cli *c, const struct cli_sample *s,
+			   const char *type, const struct range *ranges)
 {
 	struct cli_json *j = &c->json;
-	char text[64];
+	const struct cli_column *col;
+	const struct range *r;
+	char text[CLI_CELL];
 	double v;
-	size_t i;
 
 	cli_json_begin(j, type);
 	cli_json_seconds(j, "seconds", (uint64_t)(s->seconds * 1e9));
-	for (i = 0; i < CLI_ARRAY_SIZE(columns); i++) {
-		if (!value_of(&columns[i], s, &v))
+	for (col = cli_columns; col->key; col++) {
+		if (col->how == CLI_COMMIT_CAUSE && !ranges)
+			cli_json_text(j, col->key, cli_commit_cause(s, text));
+		if (!cli_column_value(col, s, &v))
 			continue;
-		snprintf(text, sizeof(text), ",\"%s\":%.6g", columns[i].key, v);
-		cli_str_add(&j->out, text);
+		add_number(j, col->key, "", v);
+		r = ranges ? &ranges[col - cli_columns] : NULL;
+		if (r && r->any) {
+			add_number(j, col->key, "_min", r->min);
+			add_number(j, col->key, "_max", r->max);
+		}
 	}
+	if (s->disk[0])
+		cli_json_text(j, "disk", s->disk);
 	cli_json_end(j, stdout);
 }
 
-static void print_row(struct cli *c, struct table *t, const struct sample *s)
+static void print_row(struct cli *c, struct table *t,
+		      const struct cli_sample *s)
 {
+	const struct cli_column *col;
+	char text[CLI_CELL];
 	double v = 0;
 	bool known;
-	size_t i;
 
 	if (t->json)
-		print_json_row(c, s, "interval");
+		print_json_row(c, s, "interval", NULL);
 	else if (t->nr_rows % ROWS_PER_HEAD == 0)
 		print_head(t);
-	for (i = 0; i < CLI_ARRAY_SIZE(columns); i++) {
-		known = value_of(&columns[i], s, &v);
+	for (col = cli_columns; col->key; col++) {
+		known = cli_column_value(col, s, &v);
 		if (known)
-			note(&t->range[i], v);
-		if (!t->json && is_shown(t, &columns[i]))
-			print_number(&columns[i], known, v);
+			note(&t->range[col - cli_columns], v);
+		if (t->json || !is_shown(t, col))
+			continue;
+		print_cell(col, col->how == CLI_COMMIT_CAUSE ?
+				cli_commit_cause(s, text) :
+				cli_column_text(col, known, v, text));
 	}
 	if (!t->json)
 		putchar('\n');
-	accumulate(&t->sum, s);
+	cli_sample_add(&t->sum, s);
 	t->nr_rows++;
 	fflush(stdout);
 }
 
-static void print_summary(struct cli *c, struct table *t)
+static void print_summary_row(const struct table *t, int k)
 {
 	static const char *const names[] = { "min", "avg", "max" };
+	const struct cli_column *col;
 	const struct range *r;
-	double v;
+	char text[CLI_CELL];
+	double v = 0;
 	bool known;
-	size_t i;
+
+	for (col = cli_columns; col->key; col++) {
+		if (!is_shown(t, col))
+			continue;
+		r = &t->range[col - cli_columns];
+		known = cli_column_value(col, &t->sum, &v) && r->any;
+		v = k == 0 ? r->min : k == 1 ? v : r->max;
+		print_cell(col, cli_column_text(col, known, v, text));
+	}
+	printf("  %s\n", names[k]);
+}
+
+static void print_summary(struct cli *c, struct table *t)
+{
 	int k;
 
 	if (t->nr_rows == 0)
 		return;
 	if (t->json) {
-		print_json_row(c, &t->sum, "summary");
+		print_json_row(c, &t->sum, "summary", t->range);
 		return;
 	}
 	printf("--\nSummary of %" PRIu64 " %s (min, avg, max)\n", t->nr_rows,
 	       cli_plural(t->nr_rows, "interval"));
-	for (k = 0; k < 3; k++) {
-		for (i = 0; i < CLI_ARRAY_SIZE(columns); i++) {
-			if (!is_shown(t, &columns[i]))
-				continue;
-			r = &t->range[i];
-			known = value_of(&columns[i], &t->sum, &v) && r->any;
-			print_number(&columns[i], known,
-				     k == 0 ? r->min : k == 1 ? v : r->max);
-		}
-		printf("  %s\n", names[k]);
-	}
+	for (k = 0; k < 3; k++)
+		print_summary_row(t, k);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /* False: a signal came. */
@@ -440,25 +189,25 @@ static int run(struct cli *c, const char *pool, unsigned interval)
 {
 	struct table t = { .extended = c->args.extended,
 			   .json = c->args.json };
-	struct reading r[2] = { 0 };
-	struct sample s;
+	struct cli_reading r[2] = { 0 };
+	struct cli_sample s;
 	uint64_t next;
 	unsigned i;
 
-	read_all(&r[0], pool);
+	cli_reading_take(&r[0], pool);
 	next = r[0].ns;
 	for (i = 0; c->args.count == 0 || i < c->args.count; i++) {
 		next += (uint64_t)interval * 1000000000;
 		if (!wait_until(next) || cli_output_error(c))
 			break;
-		read_all(&r[(i + 1) % 2], pool);
-		between(&r[i % 2], &r[(i + 1) % 2], &s);
+		cli_reading_take(&r[(i + 1) % 2], pool);
+		cli_sample_between(&r[i % 2], &r[(i + 1) % 2], &s);
 		print_row(c, &t, &s);
 	}
 	if (c->args.summary)
 		print_summary(c, &t);
-	cli_processes_release(&r[0].ps);
-	cli_processes_release(&r[1].ps);
+	cli_reading_release(&r[0]);
+	cli_reading_release(&r[1]);
 	return cli_output_error(c);
 }
 
@@ -466,24 +215,14 @@ int cli_cmd_sysstat(struct cli *c)
 {
 	const struct cli_list *ops = &c->args.operands;
 	unsigned interval = INTERVAL_DEFAULT;
-	struct akin_pool_info info;
-	const char *pool = NULL;
+	char id[AKIN_POOL_ID];
+	const char *pool;
 	int err;
 
 	if (ops->nr && (cli_parse_count(ops->v[0], 86400, &interval) ||
 			interval == 0))
 		return cli_fail(&c->diag, -AKIN_E_usage, "'%.100s': an "
 				"interval is 1 to 86400 seconds", ops->v[0]);
-	if (c->args.pool) {
-		err = cli_open(c, true);
-		if (err)
-			return err;
-		/* Its number is all that is needed of it. */
-		akin_pool_get_info(c->pool, &info);
-		pool = info.id;
-		cli_signal_pool(NULL);
-		akin_pool_close(c->pool);
-		c->pool = NULL;
-	}
-	return run(c, pool, interval);
+	err = cli_identify(c, id, &pool);
+	return err ? err : run(c, pool, interval);
 }

@@ -16,7 +16,7 @@ assert_says "$out" '^Summary of 1 interval '
 assert_eq lines "$(wc -l <"$out")" 8
 expect 0 akin metrics
 assert_says "$out" '^akin_pool_snapshots\{pool="[0-9a-f]{32}"\} 1$'
-! grep -q akin_bytes_in_total "$out" || fail "who runs?"
+! grep -q ^akin_process_streams "$out" || fail "who runs?"
 
 "$AKIN" -q -p "$pool" backup --limit-read 4MB "$src" &
 pids+=($!)
@@ -28,14 +28,20 @@ assert_between "MB/s" "$rate" 2 6
 # What comes in is counted when it is fed, what is new a batch later.
 assert_between "dedup" "$(jq -r 'select(.type == "summary") |
 	.dedup_factor * 100 | floor' "$out")" 80 130
+# The mean lies between the rows.
+jq -e 'select(.type == "summary") | .in_mb_s_min <= .in_mb_s and
+	.in_mb_s <= .in_mb_s_max and .reference_factor == 1' "$out" >/dev/null ||
+	fail "range"
 jq -e 'select(.type == "summary") | .processes == 1 and .chunks_s > 100 and
 	.cpu_percent <= 100 and .disk_percent <= 100' "$out" >/dev/null ||
 	fail "summary"
 
 expect 0 akin metrics "$tmp/akin.prom"
 cp "$tmp/akin.prom" "$out"
-who='\{pool="[0-9a-f]{32}",pid="[0-9]+",command=".*backup.*"\}'
-assert_says "$out" "^akin_bytes_in_total$who [0-9]{7,}\$"
+who='\{pool="[0-9a-f]{32}",pid="[0-9]+",handle="0",command=".*backup.*"\}'
+assert_says "$out" "^akin_in_bytes_total$who [0-9]{7,}\$"
+assert_says "$out" "^akin_commit_seconds_total$who [0-9.]+\$"
+assert_says "$out" "^akin_process_streams$who 1\$"
 assert_says "$out" '^# TYPE akin_data_write_latency_seconds histogram$'
 assert_says "$out" '^akin_data_write_latency_seconds_bucket\{.*,le="\+Inf"\} [0-9]+$'
 for left in "$tmp"/akin.prom.*; do
@@ -46,11 +52,19 @@ awk '/_bucket/ {
 	n = $NF; split($0, a, ",le="); if (a[1] == key && n < last) exit 1
 	key = a[1]; last = n; if (/\+Inf/) inf = n
 } /_count/ && $NF != inf { exit 1 }' "$out" || fail "histograms"
-if command -v promtool >/dev/null; then
-	promtool check metrics <"$out" || fail "promtool"
-fi
 wait "${pids[0]}"
 pids=()
+
+# What a process did last counts, though it is gone when one looks.
+"$AKIN" -p "$pool" sysstat --json -s -c 2 1 >"$tmp/short" &
+pids+=($!)
+sleep 0.5
+backup --quiet /etc/hostname
+wait "${pids[0]}"
+pids=()
+assert_eq "commits" "$(jq -r 'select(.type == "interval" and .commits_s > 0) |
+	.commit_cause, .processes, (.file_ops_s > 0)' "$tmp/short" | xargs)" \
+	"S 0 true"
 
 expect 2 akin sysstat 0
 expect 2 akin sysstat one
