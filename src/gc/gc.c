@@ -12,6 +12,7 @@
  */
 #include "base/mem.h"
 #include "catalog/catalog_scrub.h"
+#include "gc/gc_heirs.h"
 #include "gc/gc_internal.h"
 #include "os/clock.h"
 
@@ -205,6 +206,8 @@ static int one_round(struct gc *g, struct akin_diag *diag)
 	int err;
 
 	g->refs_dropped = false;
+	g->leaving = false;
+	g->batch_first = UINT64_MAX;
 	g->marks = gc_marks_new(bytes - bytes / SEEN_SHARE);
 	if (!g->marks)
 		return diag_set(diag, -AKIN_E_nomem, "marks");
@@ -218,6 +221,11 @@ static int one_round(struct gc *g, struct akin_diag *diag)
 	g->above = NULL;
 	gc_marks_free(g->marks);
 	g->marks = NULL;
+	gc_heirs_free(g->heirs);
+	g->heirs = NULL;
+	mem_free(g->unlearned);
+	g->unlearned = NULL;
+	g->nr_unlearned = 0;
 	return err;
 }
 

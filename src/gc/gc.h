@@ -50,7 +50,8 @@ struct gc_options {
 	bool dry_run;
 	size_t memory_bytes;
 	/* Percent of a container's stored bytes that must be dead for the rest
-	 * to be copied; 0: GC_THRESHOLD_DEFAULT, above 100: never. */
+	 * to be copied, and of bases and differences for the bases to be left;
+	 * 0: GC_THRESHOLD_DEFAULT, above 100: never. */
 	unsigned threshold;
 	u64 limit_bytes;	/* to be written, about; 0: no limit */
 

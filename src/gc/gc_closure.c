@@ -54,10 +54,12 @@ static int keep_for_later(struct gc *g, const struct group_ref *ref,
 	return err ? spill_error(g->below, err, diag) : 0;
 }
 
-/* *lone_ret counts entries that nothing but references needs. */
-static int mark_ref(struct gc *g, const struct group_ref *ref, u32 *lone_ret,
-		    struct akin_diag *diag)
+/* *lone_ret counts entries that nothing but references needs; @fixed: who refers
+ * to them is not known, or not ours to write anew. */
+static int mark_ref(struct gc *g, const struct group_ref *ref, bool fixed,
+		    u32 *lone_ret, struct akin_diag *diag)
 {
+	struct gc_bits *b;
 	bool lone;
 	u32 i;
 	int err = 0;
@@ -66,13 +68,16 @@ static int mark_ref(struct gc *g, const struct group_ref *ref, u32 *lone_ret,
 	if (ref->container < gc_marks_low(g->marks))
 		return keep_for_later(g, ref, diag);
 	for (i = 0; !err && i < ref->nr; i++) {
-		err = gc_marks_use(g->marks, ref->container, ref->entry + i,
-				   &lone);
+		err = gc_marks_base(g->marks, ref->container, ref->entry + i,
+				    &lone);
 		*lone_ret += lone;
 	}
 	if (err)
 		return diag_set(diag, err, "marking container %llu",
 				(unsigned long long)ref->container);
+	b = gc_marks_get(g->marks, ref->container);
+	if (b)
+		b->fixed |= fixed;
 	/* It may have been given up for want of memory. */
 	return ref->container < gc_marks_low(g->marks) ?
 		       keep_for_later(g, ref, diag) : 0;
@@ -88,7 +93,7 @@ static int mark_bases(struct gc *g, const struct directory *d,
 
 	for (i = 0; !err && i < d->nr_bases; i++) {
 		all.container = d->bases[i];
-		err = mark_ref(g, &all, &lone, diag);
+		err = mark_ref(g, &all, true, &lone, diag);
 	}
 	return err;
 }
@@ -96,23 +101,25 @@ static int mark_bases(struct gc *g, const struct directory *d,
 static int close_group(struct gc *g, struct container_reader *r, u32 index,
 		       struct akin_diag *diag)
 {
+	const struct directory *d = container_directory(r);
 	struct akin_diag why = { 0 };
-	u64 number = container_directory(r)->container;
+	u64 number = d->container;
 	struct container_group cg;
-	struct gc_bits *b;
+	struct gc_bits *b = gc_marks_get(g->marks, number);
+	bool live = b && gc_has_live(d, index, b), fixed = !b || b->whole;
 	u32 i, lone;
 	int err;
 
 	err = container_read_group(r, index, &cg, &why);
 	if (err && akin_error_class(err) == AKIN_CLASS_CORRUPT)
-		return mark_bases(g, container_directory(r), diag);
+		return mark_bases(g, d, diag);
 	if (err)
 		return diag_pass(diag, err, &why);
 	for (i = 0; !err && i < cg.header.nr_refs; i++) {
-		err = mark_ref(g, &cg.header.refs[i], &lone, diag);
+		err = mark_ref(g, &cg.header.refs[i], fixed, &lone, diag);
 		/* Looked up anew: marks move and go while others come. */
 		b = gc_marks_get(g->marks, number);
-		if (b)
+		if (b && live)
 			b->leans += lone;
 	}
 	container_group_release(&cg);
@@ -191,7 +198,7 @@ static int take_from_above(struct gc *g, struct akin_diag *diag)
 			continue;
 		err = keep_for_later(g, &ref, diag);
 		if (!err)
-			err = mark_ref(g, &ref, &lone, diag);
+			err = mark_ref(g, &ref, true, &lone, diag);
 		if (err)
 			return err;
 	}

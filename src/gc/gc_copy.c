@@ -7,6 +7,11 @@
  *
  *	reserve numbers -> write, sync -> switch (one transaction) -> delete
  *
+ * When groups leave bases for others (gc_rebase.c), containers are taken in the
+ * order of their numbers. A batch then also ends before a group that is to be
+ * made of what this very batch gives a smaller depth: until the old generation
+ * is gone, a session may go back to it, and its depth counts.
+ *
  * A crash before the switch leaves files without a name, which the next sweep
  * removes; one behind it leaves condemned generations, which the next reclaim
  * deletes.
@@ -47,29 +52,35 @@ static bool worth_it(const struct gc *g, u64 from, u64 to)
 	       (from - to) * 200 >= from * g->threshold;
 }
 
-/* 1: written; 0: not worth it; an error of class NOSPACE: no room. */
+/* 1: not in this batch; an error of class NOSPACE: no room. */
 static int write_one(struct copy *c, const struct gc_candidate *from, u32 to,
 		     struct akin_diag *diag)
 {
 	struct catalog_switch *s = &c->switches[c->nr];
 	struct gc *g = c->g;
-	u64 bytes, freed = 0;
+	u32 left = 0;
+	u64 bytes;
 	int err;
 
 	memset(s, 0, sizeof(*s));
 	s->number = from->number;
 	s->from = from->generation;
 	s->to = to;
-	err = gc_write(g, s, &freed, diag);
-	if (!err && worth_it(g, from->file_bytes + freed, s->file_bytes)) {
+	if (!c->nr)
+		g->batch_first = g->leaving ? from->number : UINT64_MAX;
+	err = g->leaving ? gc_learn_heirs(g, from->number, diag) : 0;
+	if (!err)
+		err = gc_write(g, s, &left, diag);
+	if (!err && (left ||
+		     worth_it(g, from->file_bytes, s->file_bytes))) {
 		/* Its name is not durable yet, and need not be. */
 		c->parity_bytes[c->nr] = depot_parity_add(g->depot, s->number,
 							  s->to);
 		c->from_bytes[c->nr++] = from->file_bytes;
 		c->bytes += s->file_bytes;
 		g->written_bytes += s->file_bytes;
-		g->refs_dropped |= freed > 0;
-		return 1;
+		g->refs_dropped |= left > 0;
+		return 0;
 	}
 	gc_unlink(g, s->number, s->to, &bytes);
 	if (!err)
@@ -96,7 +107,8 @@ static int write_batch(struct copy *c, u32 *at, struct akin_diag *diag)
 		err = gc_tick(g, diag);
 		if (!err && to[i])
 			err = write_one(c, &g->candidates[*at], to[i], diag);
-		err = err < 0 ? err : 0;
+		if (err > 0)
+			return 0;
 		(*at)++;
 	}
 	return err;
@@ -135,6 +147,19 @@ static int switch_batch(struct copy *c, struct akin_diag *diag)
 	return 1;
 }
 
+/* They have left what they were to leave, if they are planned again. */
+static void forget_leans(struct gc *g, const struct copy *c)
+{
+	struct gc_bits *b;
+	u32 i;
+
+	for (i = 0; i < c->nr; i++) {
+		b = gc_marks_get(g->marks, c->switches[i].number);
+		if (b)
+			b->leans = 0;
+	}
+}
+
 /* One batch from *at on; *stop_ret: no more of this. */
 static int copy_batch(struct gc *g, const struct gc_result *before, u32 *at,
 		      bool *stop_ret, struct akin_diag *diag)
@@ -161,8 +186,10 @@ static int copy_batch(struct gc *g, const struct gc_result *before, u32 *at,
 	done = switch_batch(&c, diag);
 	if (done < 0)
 		return done;
-	if (done)
+	if (done) {
+		forget_leans(g, &c);
 		return gc_delete(g, &g->held, diag);
+	}
 	*at = 0;
 	return gc_mark_again(g, before, diag);
 }

@@ -11,6 +11,8 @@
  * gc_copy.c     new generations: in what order
  * gc_write.c    one new generation
  * gc_rebase.c   its groups that stand on what nothing else needs
+ * gc_choose.c   what they are made of instead
+ * gc_heirs.c    what resembles it
  * gc_sweep.c    files that nobody names, tombstones
  */
 #ifndef GC_INTERNAL_H
@@ -34,9 +36,14 @@ struct gc_frame {
 struct gc_candidate {
 	u64 number;
 	u32 generation;
-	u64 file_bytes, dead_bytes;
-	u64 lean_bytes;		/* elsewhere, that only it stands on: at most */
+	/* Sizes in bytes; there may be one of these for each container. */
+	u32 file_bytes, dead_bytes;
+	u32 lone_bytes;		/* of it, that only others stand on */
+	u32 delta_bytes;	/* live groups with references */
+	u32 leans;		/* references to such bytes elsewhere */
 };
+
+struct gc_heirs;
 
 struct gc {
 	const struct gc_options *opt;
@@ -60,8 +67,15 @@ struct gc {
 	/* The plan, of the marks' range. */
 	u64 *dead;			/* numbers, descending */
 	u32 nr_dead, cap_dead;
-	struct gc_candidate *candidates;	/* best first */
+	struct gc_candidate *candidates;	/* in the order of copying */
 	u32 nr_candidates, cap_candidates;
+	/* Groups leave bases that only they need, for what is in here. */
+	bool leaving;
+	struct gc_heirs *heirs;
+	u64 *unlearned;		/* containers to be looked at for more of them,
+				 * descending */
+	u32 nr_unlearned;
+	u64 batch_first;	/* lowest container of this batch */
 
 	u64 condemned;		/* the last transaction that did; 0: none */
 	bool held;		/* somebody may still read what was condemned */
@@ -90,7 +104,10 @@ int gc_mark_again(struct gc *g, const struct gc_result *before,
 		  struct akin_diag *diag) __must_check;
 /* Fills dead and candidates. */
 int gc_plan(struct gc *g, struct akin_diag *diag) __must_check;
-/* Bytes of group @i that entries (not) kept take, about. */
+/* Is anything in group @index live? */
+bool gc_has_live(const struct directory *d, u32 index,
+		 const struct gc_bits *b);
+/* Bytes of group @i that entries not kept take, about. */
 u64 gc_dead_bytes(const struct directory *d, u32 i, const struct gc_bits *b);
 
 /* 1: done; 0: roots were added, mark again; or an error. */
@@ -104,10 +121,18 @@ void gc_unlink(struct gc *g, u64 container, u32 generation, u64 *bytes_ret);
 /* All that is worth it, in batches. */
 int gc_copy(struct gc *g, const struct gc_result *before,
 	    struct akin_diag *diag) __must_check;
-/* Write @s->to of @s->number with what is kept of @s->from, durably; fills the
- * figures. *freed_ret: bytes elsewhere that it does not stand on any more. */
-int gc_write(struct gc *g, struct catalog_switch *s, u64 *freed_ret,
+/*
+ * Write @s->to of @s->number with what is kept of @s->from, durably; fills the
+ * figures. *left_ret: groups that have left bases. 1: nothing was written; it
+ * can be when containers before it have been switched, and their old
+ * generations deleted.
+ */
+int gc_write(struct gc *g, struct catalog_switch *s, u32 *left_ret,
 	     struct akin_diag *diag) __must_check;
+
+/* Heirs in the containers below @number, if that was not done before. */
+int gc_learn_heirs(struct gc *g, u64 number, struct akin_diag *diag)
+	__must_check;
 
 int gc_sweep(struct gc *g, struct akin_diag *diag) __must_check;
 /* Tombstones of what is forgotten. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bitmaps by container, in a chained table that grows. The maps of a container
- * are one allocation with the structure, doubled when an entry does not fit;
- * counts of uses come only to what is stood on.
+ * are one allocation with the structure, doubled when an entry does not fit.
  */
 #include <stdlib.h>
 
@@ -52,15 +51,9 @@ static size_t bits_bytes(u32 room)
 	return sizeof(struct gc_bits) + room / 8 * 3;
 }
 
-static size_t uses_bytes(const struct gc_bits *b)
-{
-	return b->uses ? b->room : 0;
-}
-
 static void free_bits(struct gc_marks *m, struct gc_bits *b)
 {
-	m->bytes -= bits_bytes(b->room) + uses_bytes(b);
-	mem_free(b->uses);
+	m->bytes -= bits_bytes(b->room);
 	mem_free(b);
 }
 
@@ -96,6 +89,11 @@ u64 gc_marks_low(const struct gc_marks *m)
 u64 gc_marks_high(const struct gc_marks *m)
 {
 	return m->high;
+}
+
+size_t gc_marks_bytes(const struct gc_marks *m)
+{
+	return m->bytes;
 }
 
 bool gc_marks_descend(struct gc_marks *m)
@@ -210,20 +208,12 @@ static void place_maps(struct gc_bits *b)
 	b->seen = b->base + b->room / 8;
 }
 
-/* The maps of @b into the larger @p; uses are counted anew when needed. */
-static int move_maps(struct gc_bits *p, const struct gc_bits *b)
+/* The maps of @b into the larger @p. */
+static void move_maps(struct gc_bits *p, const struct gc_bits *b)
 {
-	p->uses = NULL;
-	if (b->uses) {
-		p->uses = mem_zalloc(p->room);
-		if (!p->uses)
-			return -AKIN_E_nomem;
-		memcpy(p->uses, b->uses, b->room);
-	}
 	memcpy(p->live, b->live, b->room / 8);
 	memcpy(p->base, b->base, b->room / 8);
 	memcpy(p->seen, b->seen, b->room / 8);
-	return 0;
 }
 
 /* *out NULL: out of range (now). */
@@ -257,16 +247,12 @@ static int make(struct gc_marks *m, u64 container, u32 entry,
 	p->room = room;
 	place_maps(p);
 	if (b) {
-		err = move_maps(p, b);
-		if (err) {
-			mem_free(p);
-			return err;
-		}
+		move_maps(p, b);
 		unlink_bits(m, b);
 		m->nr--;
 		free_bits(m, b);
 	}
-	m->bytes += bits_bytes(room) + uses_bytes(p);
+	m->bytes += bits_bytes(room);
 	if (++m->nr > m->mask / 4 * 3)
 		grow_table(m);
 	link_bits(m, p);
@@ -296,41 +282,23 @@ int gc_marks_live(struct gc_marks *m, u64 container, u32 entry, bool *new_ret,
 	return 0;
 }
 
-int gc_marks_base(struct gc_marks *m, u64 container, u32 entry)
-{
-	struct gc_bits *b;
-	int err;
-
-	if (entry >= CONTAINER_MAX_ENTRIES)
-		return -AKIN_E_bad_field;
-	err = make(m, container, entry, &b);
-	if (err || !b || gc_bit(b, b->base, entry))
-		return err;
-	b->base[entry / 8] |= (u8)(1u << (entry % 8));
-	/* What is live has been looked at, or will be. */
-	if (!gc_is_live(b, entry))
-		b->fresh = true;
-	return 0;
-}
-
-int gc_marks_use(struct gc_marks *m, u64 container, u32 entry, bool *lone_ret)
+int gc_marks_base(struct gc_marks *m, u64 container, u32 entry, bool *lone_ret)
 {
 	struct gc_bits *b;
 	int err;
 
 	*lone_ret = false;
-	err = gc_marks_base(m, container, entry);
-	b = err ? NULL : gc_marks_get(m, container);
-	if (!b || gc_is_live(b, entry))
+	if (entry >= CONTAINER_MAX_ENTRIES)
+		return -AKIN_E_bad_field;
+	err = make(m, container, entry, &b);
+	if (err || !b)
 		return err;
-	*lone_ret = true;
-	if (!b->uses) {
-		b->uses = mem_zalloc(b->room);
-		if (!b->uses)
-			return -AKIN_E_nomem;
-		m->bytes += b->room;
-	}
-	b->uses[entry] += b->uses[entry] < UINT8_MAX;
+	*lone_ret = !gc_is_live(b, entry);
+	if (gc_bit(b, b->base, entry))
+		return 0;
+	b->base[entry / 8] |= (u8)(1u << (entry % 8));
+	/* What is live has been looked at, or will be. */
+	b->fresh |= *lone_ret;
 	return 0;
 }
 

@@ -21,12 +21,14 @@ struct gc_bits {
 	u32 room;		/* entries there is room for */
 	bool whole;		/* all of it is live */
 	bool fresh;		/* bits have come since it was last looked at */
-	/* References of its groups to entries that nothing else needs. */
+	/* Something refers to it that cannot be written anew. */
+	bool fixed;
+	/* The plan: its entries that only references need are to be left. */
+	bool leave;
+	/* References of its live groups to entries that nothing else needs. */
 	u32 leans;
 	u8 *live, *base;
 	u8 *seen;		/* groups looked at, by their first entry */
-	u8 *uses;		/* NULL, or how many groups refer to an entry,
-				 * as far as a byte goes */
 };
 
 struct gc_marks;
@@ -38,6 +40,8 @@ void gc_marks_free(struct gc_marks *m);
 
 u64 gc_marks_low(const struct gc_marks *m);
 u64 gc_marks_high(const struct gc_marks *m);
+/* That they take, of the budget. */
+size_t gc_marks_bytes(const struct gc_marks *m);
 /* Drop everything; the range is now what lay below it. False: nothing did. */
 bool gc_marks_descend(struct gc_marks *m);
 
@@ -46,10 +50,8 @@ bool gc_marks_descend(struct gc_marks *m);
  * cannot be. */
 int gc_marks_live(struct gc_marks *m, u64 container, u32 entry, bool *new_ret,
 		  bool *outside_ret) __must_check;
-int gc_marks_base(struct gc_marks *m, u64 container, u32 entry) __must_check;
-/* The same, counted: once for each group that refers to it. *lone_ret: it is
- * not live. */
-int gc_marks_use(struct gc_marks *m, u64 container, u32 entry, bool *lone_ret)
+/* *lone_ret: it is not live. */
+int gc_marks_base(struct gc_marks *m, u64 container, u32 entry, bool *lone_ret)
 	__must_check;
 int gc_marks_whole(struct gc_marks *m, u64 container) __must_check;
 
@@ -85,16 +87,16 @@ static inline bool gc_is_live(const struct gc_bits *b, u32 entry)
 {
 	return b && (b->whole || gc_bit(b, b->live, entry));
 }
-/* How many groups refer to it; at least 1. */
-static inline u32 gc_nr_uses(const struct gc_bits *b, u32 entry)
-{
-	return b && b->uses && entry < b->room && b->uses[entry] ?
-		       b->uses[entry] : 1;
-}
 /* Live, or stood on. */
 static inline bool gc_is_kept(const struct gc_bits *b, u32 entry)
 {
 	return gc_is_live(b, entry) || (b && gc_bit(b, b->base, entry));
+}
+/* Only stood on, and by nothing that could not be written without it. */
+static inline bool gc_is_lone(const struct gc_bits *b, u32 entry)
+{
+	return b && !b->fixed && !gc_is_live(b, entry) &&
+	       gc_bit(b, b->base, entry);
 }
 
 #endif

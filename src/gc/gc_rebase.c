@@ -2,288 +2,400 @@
 /*
  * Groups with references, when their container is written anew.
  *
- * After forgetting, what lives is often a difference to what does not. A base
- * that is kept for one group alone is charged to it, with what that stands on
- * itself: the group is written without it if that takes less than both. Bases
- * of several groups stay: they are what a pool that never had them would keep
- * one of the groups for, and a group that left them would free nothing.
+ * After forgetting, what lives is often a difference to what does not. When it
+ * is much that is kept for that alone (gc_plan.c), all groups leave it, in the
+ * order of their containers: the first of those that resemble each other are
+ * written without, as their heirs, and the others are made of these. It is all
+ * or nothing for a base: one group that stays would keep it.
  *
- * A group of which a part is kept stays a difference to what it was made from.
- * Depths may only fall (docs/format/container.md).
+ * Heirs of earlier runs, whole groups without references in containers that
+ * were written anew, are known as well: so a run that was stopped is gone on
+ * with.
+ *
+ * A group of which a part is kept, and which leaves nothing, stays a difference
+ * to what it was made from. Depths may only fall (docs/format/container.md).
  */
 #include "base/mem.h"
 #include "gc/gc_writer.h"
 
-/* What a base costs ----------------------------------------------------------*/
+/* Chunks without a heir that follow one. */
+#define FOLLOW_MAX 64
+/* Of short chunks, with what comes behind: they have too little to sample. */
+#define SKETCH_BYTES (8 * KiB)
 
-static u64 lone_bytes(struct gc_writer *w, const struct group_header *h,
-		      u32 level);
-
-/* What the group of a base stands on itself, if nothing in it is live. */
-static const struct lone_group *look_at_base(struct gc_writer *w,
-					     struct container_reader *r,
-					     u32 group, u32 level)
-{
-	const struct directory *d = container_directory(r);
-	const struct dir_entry *e = &d->entries[d->groups[group].first];
-	struct gc_bits *b = gc_marks_get(w->g->marks, d->container);
-	struct lone_group *l = &w->lone[level];
-	struct container_group cg;
-	u32 i;
-
-	if (l->container == d->container && l->group == group)
-		return l;
-	memset(l, 0, sizeof(*l));
-	l->container = d->container;
-	l->group = group;
-	for (i = 0; i < d->groups[group].nr; i++) {
-		if (gc_is_live(b, e[i].entry))
-			return l;
-		l->kept_raw += gc_is_kept(b, e[i].entry) ? e[i].len : 0;
-	}
-	if (!d->groups[group].depth || level + 1 == LONE_LEVELS ||
-	    container_read_group(r, group, &cg, NULL))
-		return l;
-	l->bytes = lone_bytes(w, &cg.header, level + 1);
-	container_group_release(&cg);
-	return l;
-}
-
-/* Stored bytes of base @at, and of what it stands on, that go if its only user
- * does without it. */
-static u64 lone_share(struct gc_writer *w, const struct place *at, u32 level)
-{
-	struct gc_bits *b = gc_marks_get(w->g->marks, at->container);
-	const struct lone_group *l;
-	const struct dir_group *gr;
-	const struct directory *d;
-	struct container_reader *r;
-	u64 bytes = 0;
-	long i;
-
-	if (!b || gc_is_live(b, at->entry) || gc_nr_uses(b, at->entry) > 1 ||
-	    dircache_get(w->g->depot->dirs, at->container, &r, NULL))
-		return 0;
-	d = container_directory(r);
-	i = container_entry_index(d, at->entry);
-	if (i >= 0) {
-		gr = &d->groups[d->entries[i].group];
-		l = look_at_base(w, r, d->entries[i].group, level);
-		bytes = (u64)gr->len * d->entries[i].len / gr->raw_len;
-		if (l->kept_raw)
-			bytes += l->bytes * d->entries[i].len / l->kept_raw;
-	}
-	dircache_put(w->g->depot->dirs, at->container);
-	return bytes;
-}
-
-static u64 lone_bytes(struct gc_writer *w, const struct group_header *h, u32 level)
-{
-	struct place at;
-	u64 sum = 0;
-	u32 i, k;
-
-	for (i = 0; i < h->nr_refs; i++) {
-		at.container = h->refs[i].container;
-		for (k = 0; k < h->refs[i].nr; k++) {
-			at.entry = h->refs[i].entry + k;
-			sum += lone_share(w, &at, level);
-		}
-	}
-	return sum;
-}
-
-/* New references -------------------------------------------------------------*/
-
+/* One group; kept by the writer for the next. */
 struct rebase {
 	struct gc_writer *w;
+	struct gc_choices c;
 	struct group_header h;		/* as it will be */
+	struct dir_sketch sketches[GROUP_MAX_CHUNKS];
+	struct gc_heir heirs[GROUP_MAX_CHUNKS];
+	struct gc_heir last;		/* heir; and chunks since */
+	u32 since;
 	struct group_ref refs[GROUP_MAX_REFS];
-	u8 depth_max;
+	struct group_chunk chunks[GROUP_MAX_CHUNKS];
+	u8 *raw, *plain, *delta;	/* room for @raw_cap, the others packed */
+	u32 raw_cap;
+	u8 *ref;			/* GROUP_MAX_REF_RAW */
+	size_t plain_len, delta_len;	/* SIZE_MAX: not made */
+	u8 plain_id, delta_id;
 };
 
-static void note_ref(struct rebase *rb, u64 container, u32 entry)
+void gc_rebase_free(struct rebase *rb)
+{
+	if (!rb)
+		return;
+	mem_free(rb->raw);
+	mem_free(rb->plain);
+	mem_free(rb->delta);
+	mem_free(rb->ref);
+	mem_free(rb);
+}
+
+static int need(struct gc_writer *w, u32 len, struct akin_diag *diag)
+{
+	struct rebase *rb = w->rebase;
+
+	if (!rb) {
+		rb = w->rebase = mem_zalloc(sizeof(*rb));
+		if (!rb)
+			return diag_set(diag, -AKIN_E_nomem, "new generation");
+		rb->ref = mem_alloc(GROUP_MAX_REF_RAW);
+	}
+	if (!rb->ref || len > rb->raw_cap) {
+		mem_free(rb->raw);
+		mem_free(rb->plain);
+		mem_free(rb->delta);
+		rb->raw_cap = (u32)max_u64(len, w->g->depot->super.group_bytes);
+		rb->raw = mem_alloc(rb->raw_cap);
+		rb->plain = mem_alloc(codec_bound(rb->raw_cap));
+		rb->delta = mem_alloc(codec_bound(rb->raw_cap));
+	}
+	if (!rb->ref || !rb->raw || !rb->plain || !rb->delta) {
+		rb->raw_cap = 0;
+		return diag_set(diag, -AKIN_E_nomem, "new generation");
+	}
+	return 0;
+}
+
+/* References -----------------------------------------------------------------*/
+
+static bool note_ref(struct rebase *rb, const struct gc_choice *at)
 {
 	struct group_header *h = &rb->h;
 	struct group_ref *last = h->nr_refs ? &rb->refs[h->nr_refs - 1] : NULL;
 
-	if (last && last->container == container &&
-	    last->entry + last->nr == entry) {
+	if (last && last->container == at->container &&
+	    last->entry + last->nr == at->entry) {
 		last->nr++;
-		return;
+		return true;
 	}
-	rb->refs[h->nr_refs].container = container;
-	rb->refs[h->nr_refs].entry = entry;
+	if (h->nr_refs == GROUP_MAX_REFS)
+		return false;
+	rb->refs[h->nr_refs].container = at->container;
+	rb->refs[h->nr_refs].entry = at->entry;
 	rb->refs[h->nr_refs++].nr = 1;
+	return true;
 }
 
-/* Entry @i of @d as a reference, unless it is too deep, too much, or cannot be
- * read: then the group does without it. */
-static void add_chunk(struct rebase *rb, const struct directory *d, long i)
+/* The bytes of what was chosen from @i on that lies in one group; how many
+ * were. What cannot be read is done without. */
+static u32 read_choices(struct rebase *rb, u32 i)
 {
-	const struct dir_entry *e = &d->entries[i];
-	const struct group_data *data;
+	const struct gc_choice *at = &rb->c.at[i];
 	struct gc_writer *w = rb->w;
-	u8 depth = d->groups[e->group].depth;
-	u32 max = (u32)min_u64(2 * w->g->depot->super.group_bytes,
-			       GROUP_MAX_REF_RAW);
-
-	if (depth >= rb->depth_max || rb->h.nr_refs == GROUP_MAX_REFS ||
-	    rb->h.ref_raw_len + e->len > max ||
-	    groupcache_get(w->g->depot->groups, w->g->opt->dec, d->container,
-			   e->group, &data, NULL))
-		return;
-	memcpy(w->ref + rb->h.ref_raw_len, data->raw + e->raw_off, e->len);
-	groupcache_put(w->g->depot->groups, data);
-	rb->h.ref_raw_len += e->len;
-	rb->h.depth = (u8)max_u64(rb->h.depth, depth + 1u);
-	note_ref(rb, d->container, e->entry);
-}
-
-static void add_run(struct rebase *rb, const struct group_ref *ref, bool all)
-{
-	struct gc *g = rb->w->g;
-	struct gc_bits *b = gc_marks_get(g->marks, ref->container);
+	const struct group_data *data = NULL;
+	const struct directory *d;
+	const struct dir_entry *e;
 	struct container_reader *r;
-	u32 k;
-	long i;
+	u32 nr = 0, group = 0;
+	long k;
 
-	if (dircache_get(g->depot->dirs, ref->container, &r, NULL))
-		return;
-	for (k = 0; k < ref->nr; k++) {
-		/* Out of the marks' range: of another pass, and not lone. */
-		if (!all && b && !gc_is_live(b, ref->entry + k))
+	if (dircache_get(w->g->depot->dirs, at->container, &r, NULL))
+		return 1;
+	d = container_directory(r);
+	for (; i + nr < rb->c.nr && at[nr].container == d->container; nr++) {
+		k = container_entry_index(d, at[nr].entry);
+		if (k < 0)
 			continue;
-		i = container_entry_index(container_directory(r),
-					  ref->entry + k);
-		if (i >= 0)
-			add_chunk(rb, container_directory(r), i);
+		e = &d->entries[k];
+		if (data && e->group != group)
+			break;
+		if (!data && groupcache_get(w->g->depot->groups,
+					    w->g->opt->dec, d->container,
+					    e->group, &data, NULL))
+			continue;
+		group = e->group;
+		if (!note_ref(rb, &at[nr]))
+			continue;
+		memcpy(rb->ref + rb->h.ref_raw_len, data->raw + e->raw_off,
+		       e->len);
+		rb->h.ref_raw_len += e->len;
 	}
-	dircache_put(g->depot->dirs, ref->container);
+	if (data)
+		groupcache_put(w->g->depot->groups, data);
+	dircache_put(w->g->depot->dirs, at->container);
+	return nr ? nr : 1;
 }
 
-/* What is live of @old's references, or all of them. */
-static void choose_refs(struct rebase *rb, const struct group_header *old,
-			bool all)
+static void begin_choice(struct rebase *rb, u8 depth)
 {
+	struct gc_choices *c = &rb->c;
+
+	memset(c, 0, sizeof(*c));
+	c->w = rb->w;
+	c->depth_max = depth;
+	c->max_bytes = (u32)min_u64(GC_REFS_BYTES *
+				    (u64)rb->w->g->depot->super.group_bytes,
+				    GROUP_MAX_REF_RAW);
+}
+
+static void read_all(struct rebase *rb)
+{
+	u32 i = 0;
+
+	rb->h.nr_refs = rb->h.ref_raw_len = 0;
+	rb->h.depth = rb->c.depth;
+	while (i < rb->c.nr)
+		i += read_choices(rb, i);
+}
+
+/* Versions lie side by side: what resembles nothing is made of what comes
+ * next there, mostly. */
+static void follow(struct rebase *rb, struct gc_heir *h)
+{
+	if (h->container) {
+		rb->last = *h;
+		rb->since = 0;
+	} else if (rb->last.container && rb->since++ < FOLLOW_MAX) {
+		rb->last.entry++;
+		*h = rb->last;
+	}
+}
+
+static void make_sketches(struct rebase *rb)
+{
+	u32 i, off = 0;
+	size_t n;
+
+	for (i = 0; i < rb->h.nr_chunks; i++) {
+		n = min_u64(max_u64(rb->chunks[i].len, SKETCH_BYTES),
+			    rb->h.raw_len - off);
+		/* Zeros if there is too little of it. */
+		(void)sketch_make(rb->w->g->depot->sketcher, rb->raw + off, n,
+				  &rb->sketches[i]);
+		off += rb->chunks[i].len;
+	}
+}
+
+/* Heirs of what is in the group, by what it resembles. */
+static void find_heirs(struct rebase *rb, u8 depth)
+{
+	struct gc_writer *w = rb->w;
+	struct gc_heir *h;
 	u32 i;
 
-	rb->h.nr_refs = rb->h.ref_raw_len = rb->h.depth = 0;
-	for (i = 0; i < old->nr_refs; i++)
-		add_run(rb, &old->refs[i], all);
+	make_sketches(rb);
+	for (i = 0; i < rb->h.nr_chunks; i++) {
+		h = &rb->heirs[i];
+		memset(h, 0, sizeof(*h));
+		if (rb->sketches[i].part[0])
+			*h = gc_heirs_find(w->g->heirs, &rb->sketches[i],
+					   w->from->container, depth);
+		follow(rb, h);
+	}
 }
 
-/* Writing --------------------------------------------------------------------*/
+/* The group has been decided on, with this depth. */
+static void become_heir(struct rebase *rb, u8 depth)
+{
+	struct gc_heir h = { .container = rb->w->from->container,
+			     .depth = depth };
+	u32 i;
 
-/* What is kept of the group, raw, into the writer. 0: it cannot be decoded. */
-static int gather(struct rebase *rb, u32 index, struct akin_diag *diag)
+	if (depth >= max_u64(rb->w->g->depot->super.delta_depth, 1))
+		return;
+	for (i = 0; i < rb->h.nr_chunks; i++) {
+		h.entry = rb->chunks[i].entry;
+		if (rb->sketches[i].part[0] &&
+		    gc_is_live(rb->w->bits, h.entry))
+			gc_heirs_add(rb->w->g->heirs, &rb->sketches[i], &h);
+	}
+}
+
+/* Compressing ------------------------------------------------------------------*/
+
+/* What is kept of the group, raw. 0: it cannot be decoded. */
+static int gather(struct rebase *rb, u32 index)
 {
 	struct gc_writer *w = rb->w;
 	const struct dir_group *gr = &w->from->groups[index];
 	const struct dir_entry *e = &w->from->entries[gr->first];
 	const struct group_data *data;
 	u32 i;
-	int err;
 
-	err = gc_writer_need(w, gr->raw_len, diag);
-	if (!err && !w->ref) {
-		w->ref = mem_alloc(GROUP_MAX_REF_RAW);
-		if (!w->ref)
-			err = diag_set(diag, -AKIN_E_nomem, "new generation");
-	}
-	if (err || groupcache_get(w->g->depot->groups, w->g->opt->dec,
-				  w->from->container, index, &data, NULL))
-		return err;
+	memset(&rb->h, 0, sizeof(rb->h));
+	if (groupcache_get(w->g->depot->groups, w->g->opt->dec,
+			   w->from->container, index, &data, NULL))
+		return 0;
 	for (i = 0; i < gr->nr; i++) {
 		if (!gc_is_kept(w->bits, e[i].entry))
 			continue;
-		memcpy(w->raw + rb->h.raw_len, data->raw + e[i].raw_off,
+		memcpy(rb->raw + rb->h.raw_len, data->raw + e[i].raw_off,
 		       e[i].len);
-		w->chunks[rb->h.nr_chunks].entry = e[i].entry;
-		w->chunks[rb->h.nr_chunks++].len = e[i].len;
+		rb->chunks[rb->h.nr_chunks].entry = e[i].entry;
+		rb->chunks[rb->h.nr_chunks++].len = e[i].len;
 		rb->h.raw_len += e[i].len;
 	}
 	groupcache_put(w->g->depot->groups, data);
-	rb->h.chunks = w->chunks;
+	rb->h.chunks = rb->chunks;
 	rb->h.refs = rb->refs;
 	rb->h.number = gr->number;
 	return 1;
 }
 
-/* With the references chosen, into packed2; *len_ret SIZE_MAX: not at all. */
-static int compress_ref(struct rebase *rb, size_t *len_ret, u8 *id_ret,
-			struct akin_diag *diag)
+static int compress_delta(struct rebase *rb, struct akin_diag *diag)
 {
 	struct gc_writer *w = rb->w;
 	struct codec_ctx *codec = w->g->opt->dec->codec;
 	int err;
 
-	*len_ret = SIZE_MAX;
+	rb->delta_len = SIZE_MAX;
 	if (!rb->h.nr_refs || !codec_has_ref(codec) ||
 	    rb->h.raw_len > GROUP_MAX_DELTA_RAW)
 		return 0;
-	err = codec_compress_ref(codec, gc_writer_gain(w), w->ref,
-				 rb->h.ref_raw_len, w->raw, rb->h.raw_len,
-				 w->packed2, len_ret, id_ret, diag);
-	if (err || *id_ret == CODEC_NONE)
-		*len_ret = SIZE_MAX;
+	err = codec_compress_ref(codec, gc_writer_gain(w), rb->ref,
+				 rb->h.ref_raw_len, rb->raw, rb->h.raw_len,
+				 rb->delta, &rb->delta_len, &rb->delta_id,
+				 diag);
+	if (err || rb->delta_id == CODEC_NONE)
+		rb->delta_len = SIZE_MAX;
 	return err;
 }
 
-/* The entries, then the group: with references if @refs. */
-static int put_group(struct rebase *rb, const u8 *payload, size_t len, u8 id,
-		     bool refs, struct akin_diag *diag)
+static int compress_plain(struct rebase *rb, struct akin_diag *diag)
 {
 	struct gc_writer *w = rb->w;
-	u32 i, off = 0;
-
-	rb->h.codec_id = id;
-	if (!refs)
-		rb->h.nr_refs = rb->h.ref_raw_len = rb->h.depth = 0;
-	for (i = 0; i < rb->h.nr_chunks; i++) {
-		gc_writer_entry(w, (u32)container_entry_index(w->from,
-				w->chunks[i].entry), off);
-		off += w->chunks[i].len;
-	}
-	return gc_writer_group(w, &rb->h, payload, len, diag);
-}
-
-static int rewrite(struct rebase *rb, const struct group_header *old,
-		   u64 now, u64 lone, bool whole, struct akin_diag *diag)
-{
-	struct gc_writer *w = rb->w;
-	size_t alone = rb->h.raw_len, ref = SIZE_MAX;
-	const u8 *plain = w->raw;
-	u8 id, ref_id = 0;
-	bool freed = true;
 	int err;
 
-	choose_refs(rb, old, false);
-	err = codec_compress(w->g->opt->dec->codec, gc_writer_gain(w), w->raw,
-			     rb->h.raw_len, w->packed, &alone, &id, diag);
-	if (!err)
-		err = compress_ref(rb, &ref, &ref_id, diag);
-	if (err)
-		return err;
-	if (id != CODEC_NONE)
-		plain = w->packed;
-	else
-		alone = rb->h.raw_len;
-	if (min_u64(alone, ref) >= now + lone) {
-		if (whole)
-			return 0;
-		/* In part, against all that it stood on. */
-		freed = false;
-		choose_refs(rb, old, true);
-		err = compress_ref(rb, &ref, &ref_id, diag);
-		if (err)
+	err = codec_compress(w->g->opt->dec->codec, gc_writer_gain(w), rb->raw,
+			     rb->h.raw_len, rb->plain, &rb->plain_len,
+			     &rb->plain_id, diag);
+	if (!err && rb->plain_id == CODEC_NONE)
+		rb->plain_len = rb->h.raw_len;
+	return err;
+}
+
+/*
+ * With the references chosen if that is less than 1/@factor of what it takes
+ * without: true. An eighth of raw bytes is: hardly anything compresses so well
+ * alone.
+ */
+static int compress_best(struct rebase *rb, u32 factor, bool *delta_ret,
+			 struct akin_diag *diag)
+{
+	int err;
+
+	*delta_ret = false;
+	/* Too little to be made of. */
+	rb->delta_len = SIZE_MAX;
+	if (rb->h.ref_raw_len >= rb->h.raw_len / 4) {
+		err = compress_delta(rb, diag);
+		*delta_ret = rb->delta_len <= rb->h.raw_len / 8;
+		if (err || *delta_ret)
 			return err;
 	}
-	/* Of what it leaves, nobody or one fewer has need: a round will tell. */
-	w->freed += max_u64(freed ? lone : 0, 1);
-	err = ref < alone ? put_group(rb, w->packed2, ref, ref_id, true, diag) :
-			    put_group(rb, plain, alone, id, false, diag);
-	return err ? err : 1;
+	err = compress_plain(rb, diag);
+	*delta_ret = rb->delta_len < rb->plain_len / factor;
+	return err;
+}
+
+/* The entries, then the group. */
+static int put_group(struct rebase *rb, bool delta, struct akin_diag *diag)
+{
+	const u8 *payload = delta ? rb->delta : rb->plain;
+	struct gc_writer *w = rb->w;
+	u32 i, off = 0;
+	int err;
+
+	err = gc_writer_close(w, diag);
+	if (err)
+		return err;
+	if (!delta)
+		rb->h.nr_refs = rb->h.ref_raw_len = rb->h.depth = 0;
+	if (!delta && rb->plain_id == CODEC_NONE)
+		payload = rb->raw;
+	rb->h.codec_id = delta ? rb->delta_id : rb->plain_id;
+	for (i = 0; i < rb->h.nr_chunks; i++) {
+		gc_writer_entry(w, (u32)container_entry_index(w->from,
+				rb->chunks[i].entry), off);
+		off += rb->chunks[i].len;
+	}
+	err = gc_writer_group(w, &rb->h, payload,
+			      delta ? rb->delta_len : rb->plain_len, diag);
+	return err ? err : GC_REBASE_DONE;
+}
+
+/* Small ones without references go into one group with others. */
+static int put_best(struct rebase *rb, bool delta, struct akin_diag *diag)
+{
+	if (!delta &&
+	    rb->h.raw_len < rb->w->g->depot->super.group_bytes / 4 * 3)
+		return GC_REBASE_PLAIN;
+	return put_group(rb, delta, diag);
+}
+
+static bool leaves_any(struct gc *g, const struct group_header *h)
+{
+	u32 i, k;
+
+	for (i = 0; g->leaving && i < h->nr_refs; i++) {
+		for (k = 0; k < h->refs[i].nr; k++) {
+			if (gc_is_left(g, h->refs[i].container,
+				       h->refs[i].entry + k))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The group has been gathered, and leaves some of @old. One that gains little
+ * from what there is had better be what the others are made of.
+ */
+static int leave(struct rebase *rb, const struct group_header *old, u8 depth,
+		 struct akin_diag *diag)
+{
+	bool delta;
+	int err;
+
+	begin_choice(rb, depth);
+	find_heirs(rb, depth);
+	gc_choose_heirs(&rb->c, rb->heirs, rb->h.nr_chunks);
+	gc_choose_old(&rb->c, old, false);
+	if (rb->c.unsettled)
+		return GC_REBASE_LATER;
+	read_all(rb);
+	err = compress_best(rb, 2, &delta, diag);
+	if (err)
+		return err;
+	rb->w->left++;
+	become_heir(rb, delta ? rb->h.depth : 0);
+	return put_best(rb, delta, diag);
+}
+
+/* A part of the group has been gathered; it stands on all that it stood on. */
+static int stay(struct rebase *rb, const struct group_header *old, u8 depth,
+		struct akin_diag *diag)
+{
+	bool delta;
+	int err;
+
+	begin_choice(rb, depth);
+	gc_choose_old(&rb->c, old, true);
+	read_all(rb);
+	err = compress_best(rb, 1, &delta, diag);
+	return err ? err : put_best(rb, delta, diag);
 }
 
 int gc_rebase(struct gc_writer *w, u32 index, bool whole,
@@ -292,28 +404,88 @@ int gc_rebase(struct gc_writer *w, u32 index, bool whole,
 	const struct dir_group *gr = &w->from->groups[index];
 	u32 depth = w->g->depot->super.delta_depth;
 	struct container_group cg;
-	struct rebase *rb;
-	u64 lone;
-	int err = 0;
+	bool leaves;
+	int err;
 
 	/* One that cannot be read stays as it is; its copy says so. */
 	if (container_read_group(w->reader, index, &cg, NULL))
-		return 0;
-	lone = lone_bytes(w, &cg.header, 0);
-	rb = whole && !lone ? NULL : mem_zalloc(sizeof(*rb));
-	if (rb) {
-		rb->w = w;
-		/* Depths may only fall. */
-		rb->depth_max = (u8)min_u64(gr->depth, max_u64(depth, 1));
-		err = gather(rb, index, diag);
-		if (err > 0)
-			err = rewrite(rb, &cg.header, (u64)gr->len *
-				      rb->h.raw_len / gr->raw_len, lone, whole,
-				      diag);
-	} else if (!whole || lone) {
-		err = diag_set(diag, -AKIN_E_nomem, "new generation");
+		return GC_REBASE_NOT;
+	leaves = leaves_any(w->g, &cg.header);
+	if (whole && !leaves) {
+		container_group_release(&cg);
+		return GC_REBASE_NOT;
 	}
-	mem_free(rb);
+	/* Depths may only fall. */
+	depth = (u32)min_u64(gr->depth, max_u64(depth, 1));
+	err = need(w, gr->raw_len, diag);
+	if (!err) {
+		w->rebase->w = w;
+		err = gather(w->rebase, index);
+	}
+	if (err > 0)
+		err = leaves ? leave(w->rebase, &cg.header, (u8)depth, diag) :
+			       stay(w->rebase, &cg.header, (u8)depth, diag);
 	container_group_release(&cg);
+	return err;
+}
+
+/* What was written before ------------------------------------------------------*/
+
+static int learn_group(struct gc_writer *w, u32 index, struct akin_diag *diag)
+{
+	int err;
+
+	err = need(w, w->from->groups[index].raw_len, diag);
+	if (err)
+		return err;
+	w->rebase->w = w;
+	if (gather(w->rebase, index)) {
+		make_sketches(w->rebase);
+		become_heir(w->rebase, 0);
+	}
+	return 0;
+}
+
+int gc_rebase_learn(struct gc_writer *w, u32 index, struct akin_diag *diag)
+{
+	if (!w->g->leaving || !w->from->generation ||
+	    w->from->groups[index].depth ||
+	    !gc_has_live(w->from, index, w->bits))
+		return 0;
+	return learn_group(w, index, diag);
+}
+
+static int learn_container(struct gc_writer *w, u64 number,
+			   struct akin_diag *diag)
+{
+	u32 i;
+	int err;
+
+	w->bits = gc_marks_get(w->g->marks, number);
+	if (!w->bits ||
+	    dircache_get(w->g->depot->dirs, number, &w->reader, NULL))
+		return 0;
+	w->from = container_directory(w->reader);
+	err = gc_tick(w->g, diag);
+	for (i = 0; !err && i < w->from->nr_groups; i++)
+		err = gc_rebase_learn(w, i, diag);
+	dircache_put(w->g->depot->dirs, number);
+	return err;
+}
+
+int gc_learn_heirs(struct gc *g, u64 number, struct akin_diag *diag)
+{
+	struct gc_writer w = { .g = g };
+	int err = 0;
+
+	while (!err && g->nr_unlearned &&
+	       g->unlearned[g->nr_unlearned - 1] < number)
+		err = learn_container(&w, g->unlearned[--g->nr_unlearned],
+				      diag);
+	/* That one is the caller's. */
+	if (!err && g->nr_unlearned &&
+	    g->unlearned[g->nr_unlearned - 1] == number)
+		g->nr_unlearned--;
+	gc_rebase_free(w.rebase);
 	return err;
 }

@@ -3,11 +3,12 @@
  * One new generation of a container: the entries that are kept, under their old
  * numbers.
  *
- *	group kept whole       copied byte for byte, references and all; or
- *			       without them, if that frees more elsewhere
+ *	group kept whole       copied byte for byte, references and all, unless
+ *			       it leaves bases (gc_rebase.c)
  *	group kept in part     decoded; what is kept gathers, with that of the
  *			       groups behind it, in a new group without
- *			       references
+ *			       references, or is compressed against what the
+ *			       old one was
  *	group that cannot be   copied byte for byte: what it stands on is kept
  *	decoded                too, and perhaps somebody can repair it
  *
@@ -120,7 +121,7 @@ int gc_writer_group(struct gc_writer *w, struct group_header *h,
 }
 
 /* What has gathered becomes a group. */
-static int close_group(struct gc_writer *w, struct akin_diag *diag)
+int gc_writer_close(struct gc_writer *w, struct akin_diag *diag)
 {
 	struct group_header h = { 0 };
 	const u8 *payload = w->raw;
@@ -149,7 +150,7 @@ static int close_group(struct gc_writer *w, struct akin_diag *diag)
 /* Room for a raw group of @len bytes, and for what it compresses to. */
 int gc_writer_need(struct gc_writer *w, u32 len, struct akin_diag *diag)
 {
-	u8 *raw, *packed, *packed2;
+	u8 *raw, *packed;
 	u32 cap = (u32)max_u64(len, w->g->depot->super.group_bytes);
 
 	if (w->raw && cap <= w->raw_cap)
@@ -160,10 +161,7 @@ int gc_writer_need(struct gc_writer *w, u32 len, struct akin_diag *diag)
 	packed = mem_realloc(w->packed, codec_bound(cap));
 	if (packed)
 		w->packed = packed;
-	packed2 = mem_realloc(w->packed2, codec_bound(cap));
-	if (packed2)
-		w->packed2 = packed2;
-	if (!raw || !packed || !packed2)
+	if (!raw || !packed)
 		return diag_set(diag, -AKIN_E_nomem, "new generation");
 	w->raw_cap = cap;
 	return 0;
@@ -178,7 +176,7 @@ static int gather_chunk(struct gc_writer *w, u32 number, u32 index, const u8 *da
 
 	if (w->nr_chunks && (w->raw_len + e->len > max ||
 			     w->nr_chunks == GROUP_MAX_CHUNKS))
-		err = close_group(w, diag);
+		err = gc_writer_close(w, diag);
 	if (!err)
 		err = gc_writer_need(w, e->len, diag);
 	if (err)
@@ -202,7 +200,7 @@ static int copy_whole(struct gc_writer *w, u32 index, struct akin_diag *diag)
 	u32 i;
 	int err;
 
-	err = close_group(w, diag);
+	err = gc_writer_close(w, diag);
 	if (!err)
 		err = container_read_group(w->reader, index, &cg, diag);
 	if (err)
@@ -246,26 +244,40 @@ static int copy_part(struct gc_writer *w, u32 index, struct akin_diag *diag)
 	return err;
 }
 
+/* Kept only for what is about to leave it. */
+static bool is_left(const struct gc_writer *w, const struct dir_group *gr)
+{
+	return w->bits->leave &&
+	       !gc_has_live(w->from, (u32)(gr - w->from->groups), w->bits);
+}
+
+/* 1: not yet. */
 static int copy_group(struct gc_writer *w, u32 index, struct akin_diag *diag)
 {
 	const struct dir_group *gr = &w->from->groups[index];
 	u32 i, kept = 0;
-	int err;
+	int how;
 
 	for (i = 0; i < gr->nr; i++)
 		kept += gc_is_kept(w->bits,
 				   w->from->entries[gr->first + i].entry);
-	if (!kept)
+	if (!kept) {
+		w->g->refs_dropped |= gr->depth > 0;
 		return 0;
-	if (gr->depth) {
-		err = close_group(w, diag);
-		if (!err)
-			err = gc_rebase(w, index, kept == gr->nr, diag);
-		if (err)
-			return err < 0 ? err : 0;
 	}
-	return kept == gr->nr ? copy_whole(w, index, diag) :
-				copy_part(w, index, diag);
+	how = gc_rebase_learn(w, index, diag);
+	if (how)
+		return how;
+	how = gr->depth && !is_left(w, gr) ?
+		      gc_rebase(w, index, kept == gr->nr, diag) :
+		      GC_REBASE_NOT;
+	if (how < 0 || how == GC_REBASE_DONE)
+		return how < 0 ? how : 0;
+	if (how == GC_REBASE_LATER)
+		return 1;
+	return kept == gr->nr && how != GC_REBASE_PLAIN ?
+		       copy_whole(w, index, diag) :
+		       copy_part(w, index, diag);
 }
 
 static int write_tail(struct gc_writer *w, struct catalog_switch *s,
@@ -339,8 +351,7 @@ static void release(struct gc_writer *w)
 	mem_free(w->chunks);
 	mem_free(w->raw);
 	mem_free(w->packed);
-	mem_free(w->packed2);
-	mem_free(w->ref);
+	gc_rebase_free(w->rebase);
 	buf_release(&w->out);
 }
 
@@ -354,7 +365,7 @@ static int sync_folder(struct gc *g, const struct catalog_switch *s,
 	return disk_sync_dir(g->depot->data, name, diag);
 }
 
-int gc_write(struct gc *g, struct catalog_switch *s, u64 *freed_ret,
+int gc_write(struct gc *g, struct catalog_switch *s, u32 *left_ret,
 	     struct akin_diag *diag)
 {
 	struct gc_writer w = { .g = g };
@@ -370,10 +381,10 @@ int gc_write(struct gc *g, struct catalog_switch *s, u64 *freed_ret,
 	for (i = 0; !err && i < w.from->nr_groups; i++)
 		err = copy_group(&w, i, diag);
 	if (!err)
-		err = close_group(&w, diag);
+		err = gc_writer_close(&w, diag);
 	if (!err)
 		err = write_tail(&w, s, diag);
-	*freed_ret = w.freed;
+	*left_ret = w.left;
 	release(&w);
 	dircache_put(g->depot->dirs, s->number);
 	return err ? err : sync_folder(g, s, diag);

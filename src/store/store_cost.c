@@ -157,6 +157,7 @@ static int follow_group(struct store_cost *c, struct container_reader *r,
 	struct akin_diag why = { 0 };
 	const struct group_ref *ref;
 	struct container_group cg;
+	bool lone;
 	u32 i, k;
 	int err;
 
@@ -171,7 +172,7 @@ static int follow_group(struct store_cost *c, struct container_reader *r,
 		ref = &cg.header.refs[i];
 		for (k = 0; !err && k < ref->nr; k++)
 			err = gc_marks_base(c->marks, ref->container,
-					    ref->entry + k);
+					    ref->entry + k, &lone);
 		err = marked(c, ref->container, err, diag);
 	}
 	container_group_release(&cg);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "catalog/catalog_gc.h"
 #include "catalog/catalog_retention.h"
+#include "gc/gc_heirs.h"
 #include "simpool.h"
 #include "store/store.h"
 #include "testlib.h"
@@ -40,13 +41,31 @@ static void make_version(u8 *out, int i)
 	}
 }
 
+/* Differences: of 8 KiB the last 6 are changed here and there, anew in every
+ * version, so that the first two lead to them. */
+static void make_difference(u8 *out, int i)
+{
+	struct rng r = { 1 };
+	size_t at;
+	int v;
+
+	rng_fill(&r, out, BYTES);
+	for (v = 1; v <= i; v++) {
+		r.s = (u64)v;
+		for (at = 0; at + 40 <= BYTES; at += 400 + rng_below(&r, 800)) {
+			if (at % 8192 >= 2048)
+				rng_fill(&r, out + at, 40);
+		}
+	}
+}
+
 static void must(int err, const struct akin_diag *d)
 {
 	if (err)
 		fail_msg("%s: %s", akin_error_name(err), d->text);
 }
 
-static int setup(void **state)
+static int setup_of(void **state, void (*make)(u8 *out, int i))
 {
 	struct world *w = calloc(1, sizeof(*w));
 	struct akin_diag d = { 0 };
@@ -55,13 +74,23 @@ static int setup(void **state)
 	must(simpool_init(&w->sp, &d), &d);
 	for (i = 0; i < VERSIONS; i++) {
 		w->data[i] = malloc(BYTES);
-		make_version(w->data[i], i);
+		make(w->data[i], i);
 		snprintf(w->name[i], sizeof(w->name[i]), "v%d", i);
 		must(simpool_put(&w->sp, w->name[i], w->data[i], BYTES, &d),
 		     &d);
 	}
 	*state = w;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_of(state, make_version);
+}
+
+static int setup_differences(void **state)
+{
+	return setup_of(state, make_difference);
 }
 
 static int teardown(void **state)
@@ -125,7 +154,7 @@ static int gc(struct simpool *sp, const struct akin_gc_options *opt,
 
 static void gc_all(struct simpool *sp, struct akin_gc_result *r)
 {
-	struct akin_gc_options opt = { 0 };
+	struct akin_gc_options opt = { .threshold = 10 };
 	struct akin_diag d;
 
 	must(gc(sp, &opt, r, &d), &d);
@@ -323,7 +352,8 @@ static void act_gc(struct meanwhile *m)
  * when what is left over is reclaimed. */
 static void beside(struct world *w, struct meanwhile *m)
 {
-	struct akin_gc_options opt = { .at = at_point, .ctx = m };
+	struct akin_gc_options opt = { .threshold = 10,
+				       .at = at_point, .ctx = m };
 	struct simpool sp = simpool_clone(&w->sp);
 	struct akin_gc_result r;
 	struct akin_diag d;
@@ -458,7 +488,8 @@ static void test_reader_in_between(void **state)
 {
 	struct world *w = *state;
 	struct meanwhile m = { .act = act_open };
-	struct akin_gc_options opt = { .at = at_point, .ctx = &m };
+	struct akin_gc_options opt = { .threshold = 10,
+				       .at = at_point, .ctx = &m };
 	struct akin_gc_result r;
 	struct compare c = { 0 };
 	struct find f = { .name = "v5" };
@@ -640,6 +671,87 @@ static void test_dead_differences_stay_whole(void **state)
 	free(kept);
 }
 
+/*
+ * Only differences need what stays of v0. Who backs it up once more refers to
+ * that; it is not left then, and what was left before the backup is not missed.
+ */
+static void test_dead_bases_match(void **state)
+{
+	struct akin_gc_options never = { .threshold = 101 };
+	struct world *w = *state;
+	struct akin_gc_result r;
+	struct akin_diag d = { 0 };
+	struct simpool sp;
+	int i, leave;
+
+	for (leave = 0; leave < 2; leave++) {
+		sp = simpool_clone(&w->sp);
+		for (i = 0; i < VERSIONS - 1; i++)
+			forget(&sp, w->name[i]);
+		if (leave)
+			gc_all(&sp, &r);
+		else
+			must(gc(&sp, &never, &r, &d), &d);
+		assert_true(leave || r.kept_base_bytes > BYTES / 8);
+		must(simpool_put(&sp, "again", w->data[0], BYTES, &d), &d);
+		assert_true(leave || sp.result.chunks_new <
+				     sp.result.chunks / 2);
+		expect_whole(&sp, "again", w->data[0]);
+		gc_all(&sp, &r);
+		expect_whole(&sp, "again", w->data[0]);
+		expect_whole(&sp, "v5", w->data[5]);
+		check(&sp);
+		simpool_free(&sp);
+	}
+}
+
+static struct dir_sketch sketch_of(u32 a, u32 b, u32 c)
+{
+	struct dir_sketch s = { { a, b, c } };
+
+	return s;
+}
+
+static void test_heirs(void **state)
+{
+	struct gc_heir plain = { .container = 5, .entry = 1 };
+	struct gc_heir deep = { .container = 7, .entry = 2, .depth = 1 };
+	struct gc_heir other = { .container = 6, .entry = 3 };
+	struct dir_sketch abc = sketch_of(1, 2, 3), abx = sketch_of(1, 2, 9);
+	struct dir_sketch xyc = sketch_of(8, 9, 3), none = sketch_of(4, 5, 6);
+	struct gc_heirs *h = gc_heirs_new(1);
+	u32 i, room = gc_heirs_room(1);
+
+	assert_non_null(h);
+	assert_int_equal(gc_heirs_find(h, &abc, 100, 2).container, 0);
+	gc_heirs_add(h, &abc, &plain);
+	gc_heirs_add(h, &abx, &deep);
+	/* The last, unless it is too deep or does not come before. */
+	assert_int_equal(gc_heirs_find(h, &abc, 100, 2).container, 7);
+	assert_int_equal(gc_heirs_find(h, &abc, 100, 1).container, 5);
+	assert_int_equal(gc_heirs_find(h, &abc, 7, 2).container, 5);
+	assert_int_equal(gc_heirs_find(h, &abc, 5, 2).container, 0);
+	assert_int_equal(gc_heirs_find(h, &xyc, 100, 1).entry, 1);
+	assert_int_equal(gc_heirs_find(h, &none, 100, 2).container, 0);
+	/* More equal parts count more than coming last. */
+	gc_heirs_add(h, &xyc, &other);
+	assert_int_equal(gc_heirs_find(h, &abx, 100, 2).container, 7);
+	/* Full: nothing is lost and nothing is added. */
+	for (i = 3; i < room; i++) {
+		abc = sketch_of(100 + i * 3, 101 + i * 3, 102 + i * 3);
+		gc_heirs_add(h, &abc, &other);
+	}
+	gc_heirs_add(h, &none, &other);
+	assert_int_equal(gc_heirs_find(h, &none, 100, 2).container, 0);
+	assert_int_equal(gc_heirs_find(h, &abx, 100, 2).container, 7);
+	gc_heirs_free(h);
+	gc_heirs_free(NULL);
+}
+
+/* The same again, with versions that differ here and there. */
+#define differences(f) \
+	{ #f "_of_differences", f, setup_differences, teardown, NULL }
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -655,6 +767,13 @@ int main(void)
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_damage_stops_it),
 		cmocka_unit_test(test_dead_differences_stay_whole),
+		cmocka_unit_test(test_heirs),
+		differences(test_near_a_fresh_pool),
+		differences(test_backups_at_every_point),
+		differences(test_restores_at_every_point),
+		differences(test_reader_in_between),
+		differences(test_backup_revives),
+		differences(test_dead_bases_match),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
