@@ -171,12 +171,15 @@ static void emit_leave(struct restore *r, struct restore_token *t, int *err,
 static void emit_begin(struct restore *r, struct restore_token *t, int *err,
 		       struct akin_diag *why)
 {
+	u64 linked = target_counts(r->target)->linked;
+
 	r->off = 0;
 	r->nr_pending = 0;
 	r->file_state = FILE_DEAD;
 	if (r->dead_depth)
 		return;
 	*err = target_file_begin(r->target, &t->node, &r->action, why);
+	r->is_link = target_counts(r->target)->linked > linked;
 	if (!*err)
 		r->file_state = FILE_OPEN;
 	snprintf(r->current, sizeof(r->current), "%s", t->path);
@@ -195,11 +198,13 @@ static void emit_end(struct restore *r, struct restore_token *t, int *err,
 		*err = target_file_end(r->target, &t->node, why);
 	else if (r->file_state == FILE_FAILED)
 		target_file_fail(r->target);
-	r->result.total.files++;
-	counters_add(r->p->counters, files_restored, 1);
+	if (r->file_state == FILE_OPEN && !*err) {
+		r->result.total.files++;
+		counters_add(r->p->counters, files_restored, 1);
+	}
 	counters_stream_item(r->shown);
 	if (r->file_state == FILE_OPEN && r->action == TARGET_SKIP) {
-		r->result.files_skipped++;
+		r->result.files_skipped += !r->is_link;
 		r->result.total.bytes += t->node.size;
 	}
 	r->file_state = FILE_DEAD;

@@ -33,6 +33,7 @@ struct restore {
 	/* Where the emission is. */
 	u32 dead_depth;		/* levels below one that could not be made */
 	enum file_state file_state;
+	bool is_link;		/* the file is one more name of another */
 	enum target_action action;
 	u64 off;		/* bytes of the file so far */
 	u8 *pending;		/* the last ones, not yet given to the target */

@@ -34,3 +34,19 @@ mkdir "$dst/dir/fifo"
 restore "latest:$src" --target "$dst"
 assert_summary files_skipped=1
 assert_same_tree "$src" "$dst"
+
+# Another name of a file was not there before; what could not be put in its
+# place is not counted as restored.
+mkdir "$tmp/names"
+echo a >"$tmp/names/a"
+ln "$tmp/names/a" "$tmp/names/b"
+echo c >"$tmp/names/c"
+backup "$tmp/names"
+restore "latest:$tmp/names" --target "$tmp/back"
+assert_summary files=3 files_skipped=0
+restore "latest:$tmp/names" --target "$tmp/back"
+assert_summary files=3 files_skipped=3
+rm "$tmp/back/c"
+mkdir -p "$tmp/back/c/full"
+expect 3 akin restore --json "latest:$tmp/names" --target "$tmp/back"
+assert_summary files=2 files_skipped=2
