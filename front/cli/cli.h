@@ -81,6 +81,9 @@ int cli_open_session(struct cli *c, bool read_only);
 /* The same, on a copy of its state: nothing reaches the pool. */
 int cli_open_rehearsal(struct cli *c);
 
+/* --tag and --host of commands that write: can they be named later? */
+int cli_check_labels(struct cli *c);
+
 /* --verify's LEVEL; NULL is the default. */
 enum akin_verify cli_verify_level(const char *level);
 const char *cli_verify_text(enum akin_verify level);

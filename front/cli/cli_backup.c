@@ -3,6 +3,7 @@
  * akin backup.
  */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "cli_names.h"
@@ -226,6 +227,24 @@ static int collect_paths(struct cli *c, struct cli_list *read)
 	return err;
 }
 
+/* A link to a directory, where somebody may have meant the directory. */
+static void note_links(struct cli *c, uint32_t nr)
+{
+	const char *path;
+	struct stat st;
+	uint32_t i;
+
+	for (i = 0; i < nr && !c->args.quiet; i++) {
+		path = c->args.operands.v[i];
+		if (lstat(path, &st) || !S_ISLNK(st.st_mode) ||
+		    stat(path, &st) || !S_ISDIR(st.st_mode))
+			continue;
+		cli_term_message(CLI_NOTE, 0, path, "is a symbolic link and "
+				 "stored as one", "With a '/' behind it the "
+				 "directory is backed up.");
+	}
+}
+
 static int backup_tree(struct cli *c, struct akin_backup_options *opt)
 {
 	struct akin_backup_result result = { 0 };
@@ -235,6 +254,7 @@ static int backup_tree(struct cli *c, struct akin_backup_options *opt)
 	if (c->args.exec)
 		return cli_fail(&c->diag, -AKIN_E_usage,
 				"--exec goes with --stdin NAME");
+	note_links(c, c->args.operands.nr);
 	err = collect_paths(c, &read);
 	if (!err)
 		err = cli_open(c, false);
@@ -252,15 +272,10 @@ int cli_cmd_backup(struct cli *c)
 {
 	struct akin_backup_options opt = { 0 };
 	struct cli_str command = { 0 };
-	uint32_t i;
-	int err;
+	int err = cli_check_labels(c);
 
-	for (i = 0; i < c->args.tags.nr; i++) {
-		if (!*c->args.tags.v[i] || strchr(c->args.tags.v[i], ':'))
-			return cli_fail(&c->diag, -AKIN_E_usage,
-					"--tag: '%s' is empty or holds a ':'",
-					c->args.tags.v[i]);
-	}
+	if (err)
+		return err;
 	fill_options(c, &opt);
 	describe_command(c, &command);
 	opt.command = cli_str_text(&command);

@@ -236,6 +236,21 @@ void cli_warn(struct cli *c, const char *path, int code, const char *text,
 		cli_term_message(CLI_NOTE, code, path, text, NULL);
 }
 
+int cli_check_labels(struct cli *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->args.tags.nr; i++) {
+		if (!*c->args.tags.v[i] || strchr(c->args.tags.v[i], ':'))
+			return cli_fail(&c->diag, -AKIN_E_usage,
+					"--tag: '%s' is empty or holds a ':'",
+					c->args.tags.v[i]);
+	}
+	if (c->args.host && !*c->args.host)
+		return cli_fail(&c->diag, -AKIN_E_usage, "--host: is empty");
+	return 0;
+}
+
 static const char *const verify_levels[] = {
 	[AKIN_VERIFY_DEFAULT] = "", [AKIN_VERIFY_OFF] = "off",
 	[AKIN_VERIFY_MATCH] = "match", [AKIN_VERIFY_WRITE] = "write",

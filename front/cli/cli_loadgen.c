@@ -294,7 +294,9 @@ static int to_pool(struct cli *c, const struct loadgen *l)
 
 	if (!opt.nr)
 		opt.nr = 1;
-	err = cli_open_session(c, false);
+	err = cli_check_labels(c);
+	if (!err)
+		err = cli_open_session(c, false);
 	if (!err)
 		err = loadgen_feed(l, c->session, &opt, &c->diag);
 	return err;

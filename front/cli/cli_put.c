@@ -201,8 +201,10 @@ int cli_cmd_put(struct cli *c)
 					 .nr_tags = c->args.tags.nr };
 	struct akin_object_options opt = { 0 };
 	struct akin_attribute *attributes;
-	int err;
+	int err = cli_check_labels(c);
 
+	if (err)
+		return err;
 	if (c->args.operands.nr > 2 && c->args.operands.nr % 2 == 0)
 		return cli_fail(&c->diag, -AKIN_E_usage, "'%s' has no FILE "
 				"behind it", c->args.operands.v

@@ -29,23 +29,35 @@ static int keep_lexical(const char *path, char **out, struct akin_diag *diag)
 	return *out ? 0 : diag_set(diag, -AKIN_E_nomem, "path");
 }
 
+static bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /*
  * The real path of the directory that holds @path, and its last component as
- * it is: a symlink named by the user is itself what is backed up.
+ * it is: a symlink named by the user is itself what is backed up, unless a
+ * slash behind it asks for the directory.
  */
 static int absolute(const char *path, char **out, struct akin_diag *diag)
 {
 	char *copy, *base, *dir, *slash;
+	bool follow = false;
 	size_t n;
 
 	copy = mem_strdup(path);
 	if (!copy)
 		return diag_set(diag, -AKIN_E_nomem, "path");
-	for (n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+	for (n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--) {
 		copy[n - 1] = 0;
+		follow = true;
+	}
 	slash = strrchr(copy, '/');
 	base = slash ? slash + 1 : copy;
-	if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0) {
+	if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0 ||
+	    (follow && is_dir(copy))) {
 		dir = realpath(copy, NULL);
 		*out = dir ? mem_strdup(dir) : NULL;
 	} else {

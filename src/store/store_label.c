@@ -198,8 +198,9 @@ int akin_snapshot_tag(struct akin_pool *p, uint64_t number,
 	u32 i;
 
 	for (i = 0; i < tags->nr_add; i++)
-		if (!tags->add[i][0])
-			return diag_set(diag, -AKIN_E_usage, "an empty tag");
+		if (!tags->add[i][0] || strchr(tags->add[i], ':'))
+			return diag_set(diag, -AKIN_E_usage, "tag '%s': is "
+					"empty or holds a ':'", tags->add[i]);
 	if ((u64)tags->nr_add + tags->nr_remove > SNAPSHOT_STRINGS_MAX)
 		return diag_set(diag, -AKIN_E_too_large, "too many tags");
 	return change(&ch, number, change_tags, diag);

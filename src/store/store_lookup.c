@@ -299,7 +299,7 @@ int akin_snapshot_read(struct akin_pool *p, uint64_t number, const char *path,
 	if (err)
 		return err;
 	if (n.type != NODE_FILE && n.type != NODE_STREAM)
-		err = diag_set(diag, -AKIN_E_usage, "'%s': not a file", path);
+		err = diag_set(diag, -AKIN_E_usage, "not a file");
 	else
 		err = read_content(p, path, &n, &hint, &out, diag);
 	/* A callback's own code need not be one of ours. */

@@ -54,6 +54,12 @@ static int choose(const struct akin_init_options *opt, struct super *s,
 	params.max = opt->chunk_fixed ? params.avg : params.avg * 8;
 	if (params.max > CHUNK_MAX_RAW)
 		params.max = CHUNK_MAX_RAW;
+	if (params.min < CHUNK_MIN_BYTES || params.avg > params.max ||
+	    (params.avg == params.max && !opt->chunk_fixed))
+		return diag_set(diag, -AKIN_E_usage, "chunk size: from %u to "
+				"%u bytes", CHUNK_MIN_BYTES *
+				(opt->chunk_fixed ? 1u : 4u), CHUNK_MAX_BYTES /
+				(opt->chunk_fixed ? 1u : 2u));
 	err = chunk_params_check(&params, diag);
 	if (err)
 		return err;
@@ -245,6 +251,21 @@ static int place_dir(const char *pool, const char *name, const char *elsewhere,
 	return 0;
 }
 
+/* Links to it are taken back: the next attempt may say something else. */
+static int check_apart(const char *meta, const char *data,
+		       struct akin_diag *diag)
+{
+	struct stat a, b;
+
+	if (stat(meta, &a) || stat(data, &b) || a.st_dev != b.st_dev ||
+	    a.st_ino != b.st_ino)
+		return 0;
+	(void)unlink(meta);	/* a directory stays */
+	(void)unlink(data);
+	return diag_set(diag, -AKIN_E_usage, "%s and %s would be the same "
+			"directory: each needs its own", meta, data);
+}
+
 int store_make_meta(struct disk *d, struct akin_diag *diag)
 {
 	struct file *f;
@@ -338,6 +359,8 @@ int akin_pool_init(const struct akin_init_options *opt, struct akin_diag *diag)
 	if (!err)
 		err = place_dir(opt->path, "data", opt->data_dir, data_path,
 				diag);
+	if (!err)
+		err = check_apart(meta_path, data_path, diag);
 	if (!err)
 		err = open_empty(meta_path, "metadata", &meta, diag);
 	if (!err)
