@@ -405,11 +405,12 @@ int cli_args_parse(int argc, char **argv, struct cli_args *args,
 		   struct akin_diag *diag)
 {
 	struct parse p = { .args = args, .diag = diag };
-	int err = parse_all(&p, argc, argv);
+	int err = parse_all(&p, argc, argv), i;
 
-	/* Errors of the command line are JSON too, if it asks for it. */
-	if (err && asked_for(&p, "json"))
-		args->json = true;
+	/* Errors of the command line are JSON too, if it asks for it, be it
+	 * behind them. */
+	for (i = 1; err && i < argc && strcmp(argv[i], "--"); i++)
+		args->json |= strcmp(argv[i], "--json") == 0;
 	free(p.longs);
 	free(p.names);
 	free(p.given);

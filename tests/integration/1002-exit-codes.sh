@@ -14,6 +14,12 @@ expect 2 "$AKIN" init --chunk-size 3000 "$tmp/a"
 expect 2 "$AKIN" init --compression nonsense "$tmp/a"
 expect 2 "$AKIN" -p "$pool" snapshots --memory nonsense
 assert_no_file "$tmp/a"
+# JSON is asked for behind what is wrong.
+for word in nonsense 'snapshots --nonsense' 'snapshots --memory nonsense'; do
+	# shellcheck disable=SC2086 # words
+	expect 2 "$AKIN" $word --json
+	assert_says "$err" '^\{"type":"error","code":"usage"'
+done
 for command in '' init backup snapshots ls find diff cat restore check repair stats \
 	inspect capacity version help; do
 	# shellcheck disable=SC2086 # a word or none
