@@ -120,6 +120,9 @@ static void print_text(struct cli *c, const struct akin_check_result *r)
 		       (unsigned long long)r->chunks_damaged,
 		       (unsigned long long)r->files_damaged,
 		       (unsigned long long)r->snapshots_damaged);
+	else if (r->chunks_damaged)
+		printf("no snapshot needs what is damaged: chunks %llu\n",
+		       (unsigned long long)r->chunks_damaged);
 	else
 		printf("no damage found\n");
 	print_hint(c);

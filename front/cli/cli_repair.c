@@ -151,7 +151,10 @@ static void print_text(struct cli *c, const struct akin_repair_result *r)
 	const struct akin_check_result *k = &r->check;
 
 	print_done(r);
-	if (k->chunks_damaged || k->files_damaged)
+	if (k->chunks_damaged && !k->files_damaged && !k->findings)
+		printf("no snapshot needs what is damaged: chunks %llu\n",
+		       (unsigned long long)k->chunks_damaged);
+	else if (k->chunks_damaged || k->files_damaged)
 		printf("%s: chunks %llu, files %llu, snapshots %llu\n",
 		       c->args.dry_run ? "damaged" : "still damaged",
 		       (unsigned long long)k->chunks_damaged,

@@ -24,3 +24,12 @@ restore "latest:$src" --target "$tmp/new"
 assert_same_tree "$src" "$tmp/new"
 restore "tag:old:$src" --target "$tmp/old"
 assert_same_tree "$src" "$tmp/old"
+
+# It is still gone, but no harm.
+expect 0 akin check
+assert_says "$out" '^no snapshot needs what is damaged: chunks [0-9]+$'
+expect 0 akin repair --yes
+assert_says "$out" '^no snapshot needs what is damaged: chunks [0-9]+$'
+expect 0 akin gc
+expect 0 akin check
+assert_says "$out" '^no damage found$'
