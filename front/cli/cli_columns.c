@@ -67,8 +67,8 @@ const struct cli_column cli_columns[] = {
 	  OF1(bytes_plain), OF1(bytes_packed) },
 	{ "compression_factor", "comp", "x", 6, true, CLI_FACTOR, 0,
 	  OF1(bytes_grouped), OF1(bytes_plain) },
-	{ "total_factor", "total", "x", 6, false, CLI_FACTOR, 0, OF1(bytes_in),
-	  OF2(data_stored, metadata_stored) },
+	{ "total_factor", "total", "x", 6, false, CLI_PRODUCT, 0,
+	  OF2(bytes_in, bytes_grouped), OF2(bytes_new, bytes_packed) },
 	RATE("chunks_s", "chunks/s", "in", 8, true, 1, OF1(chunks_in)),
 	RATE("chunks_new_s", "", "new", 7, true, 1, OF1(chunks_new)),
 	RATE("group_hits_s", "groups/s", "hit", 7, true, 1, OF1(group_hits)),
@@ -176,6 +176,7 @@ bool cli_column_value(const struct cli_column *col, const struct cli_sample *s,
 		      double *out)
 {
 	double a = sum_of(&col->a, s), b = sum_of(&col->b, s);
+	uint32_t i;
 
 	switch (col->how) {
 	case CLI_PER_SECOND:
@@ -186,6 +187,16 @@ bool cli_column_value(const struct cli_column *col, const struct cli_sample *s,
 	case CLI_FACTOR:
 		*out = b > 0 ? a / b : 0;
 		return a > 0 && b > 0;
+	case CLI_PRODUCT:
+		*out = 1;
+		for (i = 0; i < col->a.nr; i++) {
+			a = (double)s->v[col->a.v[i]];
+			b = (double)s->v[col->b.v[i]];
+			if (a <= 0 || b <= 0)
+				return false;
+			*out *= a / b;
+		}
+		return true;
 	case CLI_P50:
 		return percentile(&col->a, s, 0.5, out);
 	case CLI_P99:

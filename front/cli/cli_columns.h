@@ -15,6 +15,7 @@ enum cli_how {
 	CLI_PER_SECOND,	/* the sum of @a over time, in units of @unit */
 	CLI_SHARE_OF,	/* of @a in @a and @b, percent */
 	CLI_FACTOR,	/* @a over @b */
+	CLI_PRODUCT,	/* of the factors of each of @a over that of @b */
 	CLI_P50, CLI_P99,	/* of the histograms @a, milliseconds */
 	CLI_CPU, CLI_BUSIEST, CLI_NR_PROCESSES, CLI_NET_IN, CLI_NET_OUT,
 	CLI_AGE,	/* seconds */
