@@ -52,6 +52,7 @@ int cli_cmd_check(struct cli *c);
 int cli_cmd_repair(struct cli *c);
 int cli_cmd_stats(struct cli *c);
 int cli_cmd_sysstat(struct cli *c);
+int cli_cmd_top(struct cli *c);
 int cli_cmd_metrics(struct cli *c);
 int cli_cmd_inspect(struct cli *c);
 int cli_cmd_capacity(struct cli *c);

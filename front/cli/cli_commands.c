@@ -492,19 +492,60 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"Every command that has a pool open counts what it does where others can\n"
 	"see it. A row says what all those of POOL (without -p: of every pool)\n"
 	"that you may see did in the last SECONDS (default 15), without\n"
-	"disturbing them: processors of the machine, bytes backed up and restored,\n"
-	"reads and writes of both pools, the share of lookups that directories in\n"
-	"memory answered, and how much smaller what came in has become by\n"
-	"deduplication and in all. '-' means that nothing happened.\n"
+	"disturbing them; '-' means that nothing happened.\n"
 	"\n"
-	"-x adds chunks, index, groups, commits, latencies in milliseconds (median\n"
-	"and 99 of 100; the end of a bucket that doubles) and the busiest disk of\n"
-	"the machine. -s ends with a summary whose means of ratios are ratios of\n"
-	"sums.\n",
+	"    CPU           busy share of the machine's processors, percent\n"
+	"    ops/s         files and objects, stored or read back\n"
+	"    MB/s          what is backed up (in) and restored (out)\n"
+	"    meta, data    kB/s read from and written to each of the pool's disks\n"
+	"    cache age     how long ago that was used which goes next from the\n"
+	"                  directories in memory: seconds, minutes, hours\n"
+	"    cache hit     lookups that directories in memory answered, percent\n"
+	"    dedup, total  how much smaller what came in has become\n"
+	"    commit ty     S a snapshot, T a checkpoint because time had passed, F\n"
+	"                  because so much was stored, O another; a number: so\n"
+	"                  many; ':' one goes on\n"
+	"    commit time   share of the interval spent in them, percent\n"
+	"    disk busy     of the machine's busiest disk, percent\n"
+	"    ms            of reads and writes half take no longer, 99 of 100\n"
+	"                  take no longer (ends of buckets that double)\n"
+	"\n"
+	"-x adds the machine's network, what answered lookups (the cursor in the\n"
+	"last backup, directories in memory, the index in memory, runs on disk),\n"
+	"factors of references and compression, chunks, groups, and latencies of\n"
+	"each pool. -s ends with least, mean and greatest; means of ratios are\n"
+	"ratios of sums.\n",
 	{ { "akin sysstat 1", "A row every second." },
 	  { "akin sysstat -x -s -c 60 5", "Five minutes, everything, and a "
 	    "summary." },
 	  { "akin sysstat --json 10", "For a program." } },
+	0, 1, CLI_COMPLETE_NONE },
+
+[CLI_TOP] = {
+	"top", "watch running commands and their streams",
+	{ "[-p POOL] top [-c N] [SECONDS]",
+	  "[-p POOL] top --once | --json [-c N] [SECONDS]" },
+	"What 'akin sysstat' shows of all commands together, and below it each\n"
+	"command that has POOL (without -p: any pool) open, with what flows in and\n"
+	"out of it: bytes a second, how much of it was new, and how that went in\n"
+	"the last sixty intervals. Frames come every SECONDS (default 2); looking\n"
+	"disturbs nobody.\n"
+	"\n"
+	"    q            leave\n"
+	"    s, < >       sort by rate, total or name; also left and right\n"
+	"    up, down     scroll; page up, page down, home, end\n"
+	"    h            help\n"
+	"    space        look now\n"
+	"\n"
+	"It needs a terminal. --once prints one frame after one interval, with\n"
+	"--json also that in lines for programs. --json alone goes on, or prints N\n"
+	"frames with -c: an object 'top' with the columns of sysstat, then a\n"
+	"'process' and its 'stream's each. A NO_COLOR in the environment that is\n"
+	"not empty leaves out colours.\n",
+	{ { "akin top", "Everything you may see, until 'q'." },
+	  { "akin -p /mnt/backup top 1", "One pool, every second." },
+	  { "akin top --once", "For a report." },
+	  { "akin top --json -c 60 1", "For a program: a minute of it." } },
 	0, 1, CLI_COMPLETE_NONE },
 
 [CLI_METRICS] = {

@@ -42,6 +42,7 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_REPAIR] = cli_cmd_repair,
 	[CLI_STATS] = cli_cmd_stats,
 	[CLI_SYSSTAT] = cli_cmd_sysstat,
+	[CLI_TOP] = cli_cmd_top,
 	[CLI_METRICS] = cli_cmd_metrics,
 	[CLI_INSPECT] = cli_cmd_inspect,
 	[CLI_CAPACITY] = cli_cmd_capacity,

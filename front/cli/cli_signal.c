@@ -22,6 +22,7 @@ extern char **environ;
 static _Atomic(struct akin_pool *) pool_to_stop;
 static _Atomic(struct akin_session *) session_to_stop;
 static atomic_int received;
+static void (*_Atomic last)(void);
 static int wake[2] = { -1, -1 };
 static struct rlimit files_before, files_raised;
 static bool know_limits;
@@ -31,9 +32,14 @@ static void on_signal(int sig)
 	struct akin_session *s;
 	struct akin_pool *p;
 	int saved = errno, none = 0;
+	void (*fn)(void);
 
-	if (!atomic_compare_exchange_strong(&received, &none, sig))
+	if (!atomic_compare_exchange_strong(&received, &none, sig)) {
+		fn = atomic_load(&last);
+		if (fn)
+			fn();
 		_exit(128 + sig);
+	}
 	p = atomic_load(&pool_to_stop);
 	if (p)
 		akin_pool_stop(p);
@@ -67,6 +73,11 @@ void cli_signal_init(void)
 		    old.sa_handler != SIG_IGN)
 			sigaction(signals[i], &sa, NULL);
 	}
+}
+
+void cli_signal_last(void (*fn)(void))
+{
+	atomic_store(&last, fn);
 }
 
 void cli_signal_pool(struct akin_pool *p)

@@ -21,6 +21,9 @@ struct akin_session;
 void cli_signal_session(struct akin_session *s);
 /* The signal that came, or 0. */
 int cli_signal_received(void);
+/* Called in the handler before a second signal ends the process at once: safe
+ * calls only. NULL: nothing. */
+void cli_signal_last(void (*fn)(void));
 /* Readable once a signal came: for poll(2) beside whatever one waits for. */
 int cli_signal_fd(void);
 

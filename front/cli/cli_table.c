@@ -426,8 +426,11 @@ const struct cli_option cli_options[] = {
 	  "show all columns", .line_only = true },
 	{ "summary", 's', CLI_FLAG, NULL, B(SYSSTAT), AT(summary),
 	  "end with least, mean and greatest", .line_only = true },
-	{ "count", 'c', CLI_COUNT, "N", B(SYSSTAT), AT(count),
-	  "end after N rows (default: go on until interrupted)",
+	{ "count", 'c', CLI_COUNT, "N", B(SYSSTAT) | B(TOP), AT(count),
+	  "end after N rows or frames (default: go on until interrupted)",
+	  .line_only = true },
+	{ "once", '1', CLI_FLAG, NULL, B(TOP), AT(once),
+	  "print one frame, also off a terminal, and end",
 	  .line_only = true },
 
 	/* capacity: only on the line; what a configuration says of chunks and

@@ -17,7 +17,7 @@ enum cli_command {
 	CLI_VERIFY, CLI_COPY, CLI_REWRITE,
 	CLI_FORGET, CLI_UNDELETE, CLI_POLICY, CLI_TAG,
 	CLI_PROTECT, CLI_UNPROTECT, CLI_GC, CLI_OPTIMIZE, CLI_CHECK,
-	CLI_REPAIR, CLI_STATS, CLI_SYSSTAT, CLI_METRICS, CLI_INSPECT,
+	CLI_REPAIR, CLI_STATS, CLI_SYSSTAT, CLI_TOP, CLI_METRICS, CLI_INSPECT,
 	CLI_CAPACITY, CLI_ESTIMATE, CLI_PUT, CLI_GET, CLI_OBJECTS,
 	CLI_LOADGEN, CLI_POOLS, CLI_BENCH,
 	CLI_VERSION, CLI_HELP,
@@ -76,7 +76,7 @@ struct cli_args {
 	struct cli_list keep_tags, add_tags, remove_tags, set_tags;
 	bool forgotten, gc;
 	/* sysstat */
-	bool extended, summary;
+	bool extended, summary, once;
 	unsigned count;
 	/* put, get, objects */
 	struct cli_list attributes;

@@ -20,6 +20,7 @@ static const struct cli_example variables[] = {
 	{ "AKIN_COUNTERS", "directory of the counters that others can read" },
 	{ "AKIN_CPU", "use no more than portable, ssse3, avx2, avx512 or neon" },
 	{ "AKIN_IO", "'plain' keeps away from io_uring" },
+	{ "NO_COLOR", "if not empty, 'akin top' uses no colours" },
 	{ "XDG_CONFIG_HOME", "where the user's configuration lies (~/.config)" },
 	{ "TZ", "time zone in which times are printed" },
 };
