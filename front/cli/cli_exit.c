@@ -12,7 +12,7 @@ const struct cli_exit_info cli_exits[] = {
 	{ CLI_EXIT_OTHER, "1", "any other error" },
 	{ CLI_EXIT_USAGE, "2", "the command line or the configuration is wrong" },
 	{ CLI_EXIT_WARNINGS, "3",
-	  "completed with warnings: some files could not be read or restored" },
+	  "with warnings: files not read or restored; stats: a disk nearly full" },
 	{ CLI_EXIT_POOL, "4", "the pool is missing, or in use" },
 	{ CLI_EXIT_DAMAGED, "5", "stored data is damaged" },
 	{ CLI_EXIT_NOSPACE, "6", "no space left" },

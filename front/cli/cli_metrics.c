@@ -266,6 +266,9 @@ static int add_pool(struct cli *c, struct cli_str *out, const char *pool)
 		  "free where the metadata pool lies", pool, s.meta_free);
 	add_gauge(out, "akin_pool_data_free_bytes",
 		  "free where the data pool lies", pool, s.data_free);
+	add_gauge(out, "akin_pool_nearly_full",
+		  "1: one of the two file systems is, as 'akin stats' warns",
+		  pool, s.meta_nearly_full || s.data_nearly_full);
 	if (newest > 0)
 		add_gauge(out, "akin_pool_newest_snapshot_timestamp_seconds",
 			  "when the newest snapshot was made", pool,

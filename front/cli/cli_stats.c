@@ -46,6 +46,8 @@ static void print_pool_json(struct cli *c, const struct akin_stats *s)
 	cli_json_uint(j, "meta_total", s->meta_total);
 	cli_json_uint(j, "data_free", s->data_free);
 	cli_json_uint(j, "data_total", s->data_total);
+	cli_json_bool(j, "meta_nearly_full", s->meta_nearly_full);
+	cli_json_bool(j, "data_nearly_full", s->data_nearly_full);
 	akin_pool_get_info(c->pool, &info);
 	cli_json_text(j, "verify", cli_verify_text(info.verify));
 	cli_json_text(j, "engine", cli_engine_text(info.engine));
@@ -183,6 +185,22 @@ static int codec_stats(struct cli *c)
 	return err;
 }
 
+/* While there is time. */
+static int warn_full(struct cli *c, const struct akin_stats *s)
+{
+	uint64_t left = s->data_nearly_full ? s->data_free : s->meta_free;
+	char a[CLI_UNIT_TEXT];
+
+	if (!s->data_nearly_full && !s->meta_nearly_full)
+		return 0;
+	cli_fail(&c->diag, -AKIN_E_partial, "the file system of the %s is "
+		 "nearly full: %s left", s->data_nearly_full ? "data" :
+		 "metadata", cli_size_text(left, a));
+	cli_hint(&c->diag, "'akin forget' and 'akin gc' make room, also on a "
+		 "full disk; 'akin gc --dry-run' says how much.");
+	return -AKIN_E_partial;
+}
+
 static int pool_stats(struct cli *c)
 {
 	struct akin_stats s = { 0 };
@@ -202,7 +220,7 @@ static int pool_stats(struct cli *c)
 		err = cli_compression(c);
 	if (!err && c->args.histogram)
 		err = cli_histogram(c, s.bytes_index);
-	return err;
+	return err ? err : warn_full(c, &s);
 }
 
 static void print_snapshot_json(struct cli *c, const struct akin_snapshot *s)

@@ -109,6 +109,9 @@ struct akin_stats {
 	int64_t oldest_read_sec;
 	uint64_t meta_free, meta_total;	/* of the file systems */
 	uint64_t data_free, data_total;
+	/* An early warning: of that file system less than a twentieth is free,
+	 * less than 64 GiB, and less than the pool takes. */
+	bool meta_nearly_full, data_nearly_full;
 };
 AKIN_API int akin_stats(struct akin_pool *p, struct akin_stats *out,
 			struct akin_diag *diag);

@@ -54,6 +54,7 @@ enum disk_lock {
 struct disk_space {
 	u64 total_bytes;
 	u64 free_bytes;		/* for an ordinary user */
+	bool read_only;		/* nobody can write there */
 };
 
 struct disk_stat {

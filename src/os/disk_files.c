@@ -325,6 +325,7 @@ static int files_space(struct disk *disk, struct disk_space *out,
 		return failed("statvfs", diag);
 	out->total_bytes = (u64)vfs.f_blocks * vfs.f_frsize;
 	out->free_bytes = (u64)vfs.f_bavail * vfs.f_frsize;
+	out->read_only = vfs.f_flag & ST_RDONLY;
 	return 0;
 }
 

@@ -627,6 +627,16 @@ static void fill_result(struct backup *b, const struct ingest_counts *c,
 	out->total.bytes_new = c->bytes_new;
 }
 
+/* Which file system, and what helps. */
+static void hint_full(struct akin_pool *p, struct akin_diag *diag)
+{
+	if (!diag || !p->path || !strstr(diag->text, "data pool: "))
+		return;
+	diag_hint(diag, "The file system of %s/%s is full. 'akin forget' and "
+		  "'akin gc' make room there, also then.", p->path,
+		  strstr(diag->text, "metadata pool: ") ? "meta" : "data");
+}
+
 int backup_finish(struct backup *b, int err, struct akin_backup_result *out,
 		  struct akin_diag *diag)
 {
@@ -640,7 +650,8 @@ int backup_finish(struct backup *b, int err, struct akin_backup_result *out,
 		/* The first error is what counts. */
 		ignore_result(ingest_stream_close(b->stream, NULL));
 	b->stream = NULL;
-	/* On request or for want of space: the next run finds what is here. */
+	/* On request or for want of a source: the next run finds what is here.
+	 * For want of space it finds the last checkpoint. */
 	keep = akin_error_class(err) == AKIN_CLASS_INTERRUPTED ||
 	       akin_error_class(err) == AKIN_CLASS_SOURCE;
 	if (err && b->session)
@@ -648,6 +659,8 @@ int backup_finish(struct backup *b, int err, struct akin_backup_result *out,
 	if (!err)
 		fill_result(b, &counts, out);
 	ignore_result(diag_said(diag, err));
+	if (akin_error_class(err) == AKIN_CLASS_NOSPACE)
+		hint_full(b->p, diag);
 	if (!err && b->warnings)
 		err = -AKIN_E_partial;
 	release(b);

@@ -160,10 +160,21 @@ static int add_named(struct sum *s)
 	return err;
 }
 
+/* So much is left of a small disk, and of a large one, when it is time to act;
+ * a pool that is small beside what is left has time. */
+#define LOW_SHARE 20
+#define LOW_BYTES (64 * GiB)
+
+static bool is_low(const struct disk_space *s, u64 pool_bytes)
+{
+	return !s->read_only && s->free_bytes < pool_bytes &&
+	       s->free_bytes < min_u64(s->total_bytes / LOW_SHARE, LOW_BYTES);
+}
+
 static int add_space(struct akin_pool *p, struct akin_stats *out,
 		     struct akin_diag *diag)
 {
-	struct disk_space meta, data;
+	struct disk_space meta = { 0 }, data = { 0 };
 	int err;
 
 	err = disk_space(p->meta, &meta, diag);
@@ -175,6 +186,8 @@ static int add_space(struct akin_pool *p, struct akin_stats *out,
 	out->meta_total = meta.total_bytes;
 	out->data_free = data.free_bytes;
 	out->data_total = data.total_bytes;
+	out->meta_nearly_full = is_low(&meta, out->bytes_total);
+	out->data_nearly_full = is_low(&data, out->bytes_total);
 	return 0;
 }
 
@@ -197,6 +210,7 @@ int akin_stats(struct akin_pool *p, struct akin_stats *out,
 		err = sum_disk(&s, p->meta);
 	if (!err)
 		err = sum_disk(&s, p->data);
+	out->bytes_total = s.bytes;
 	if (!err)
 		err = add_space(p, out, diag);
 	if (err)

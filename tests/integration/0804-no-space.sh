@@ -16,11 +16,27 @@ backup "$src"
 for i in 1 2 3; do
 	expect 6 akin backup --json "$tmp/big"
 	assert_says "$err" '[Nn]o space'
+	assert_says "$err" "The file system of $pool/data is full"
 	assert_eq snapshots "$(nr_snapshots)" 1
 	expect 0 akin cat "latest:$src/file"
 	cmp "$out" "$src/file"
 	expect 0 akin check --read-data
 done
+
+# There is time yet, or not.
+expect 0 akin stats
+head -c 100M /dev/zero >"$tmp/fs/filler" 2>/dev/null || :
+truncate -s -1M "$tmp/fs/filler"
+expect 3 akin stats
+assert_says "$err" '^akin: the file system of the data is nearly full: 1'
+expect 3 akin stats --json
+assert_eq full "$(jq -c 'select(.type == "stats") | .data_nearly_full' \
+	"$out")" true
+expect 0 akin metrics
+assert_says "$out" '^akin_pool_nearly_full\{.*\} 1$'
+rm "$tmp/fs/filler"
+expect 0 akin metrics
+assert_says "$out" '^akin_pool_nearly_full\{.*\} 0$'
 
 # Not a byte left: reading still works.
 head -c 100M /dev/zero >"$tmp/fs/filler" 2>/dev/null || :
