@@ -3,7 +3,7 @@
  * Power cuts during a backup: stopped at every write, sync and name operation,
  * the catalog's included, and rebooted with everything unsynced lost, kept,
  * and torn. Afterwards every earlier snapshot is whole, the interrupted one is
- * absent or whole, and the pool takes the next backup.
+ * absent or whole, and the pool takes the next backup (F25).
  *
  * One lying disk stands for the machine; both directories share its power.
  */

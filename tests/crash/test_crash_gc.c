@@ -4,7 +4,7 @@
  * and unlink, the catalog's included, and rebooted with everything unsynced
  * lost, kept, and torn. Afterwards all that is listed is whole, a check finds
  * nothing, and another reclaim comes to the same usage as one that was never
- * stopped.
+ * stopped (F31).
  */
 #include <stdio.h>
 #include <stdlib.h>

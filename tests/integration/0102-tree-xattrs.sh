@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Extended attributes, ACLs and capabilities, on symlinks too.
+# F15: extended attributes, ACLs and capabilities, on symlinks too.
 . "$(dirname "$0")/functions.sh"
 requires_command setfattr setfacl
 requires_xattr

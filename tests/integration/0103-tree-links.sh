@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Hard links: the right names share an inode, whatever is restored and however
-# often.
+# F13: hard links: the right names share an inode, whatever is restored and
+# however often.
 . "$(dirname "$0")/functions.sh"
 
 mkdir -p "$src/a" "$src/b"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A sparse file costs what its data costs: time in the backup, space in the
+# F04: a sparse file costs what its data costs: time in the backup, space in the
 # pool, and space after the restore.
 . "$(dirname "$0")/functions.sh"
 

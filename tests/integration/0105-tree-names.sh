@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Names are bytes: any of them come back, and a listed name can be pasted into
-# the shell.
+# F09: names are bytes: any of them come back, and a listed name can be pasted
+# into the shell.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Times of any sign and size, to the nanosecond, as far as the file system
+# F11: times of any sign and size, to the nanosecond, as far as the file system
 # holds them.
 . "$(dirname "$0")/functions.sh"
 

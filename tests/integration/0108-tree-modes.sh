@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Modes, odd ones too; they are applied last.
+# F16: modes, odd ones too; they are applied last.
 . "$(dirname "$0")/functions.sh"
 
 mkdir -p "$src/readonly/below" "$src/empty" "$src/sticky"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Onto a file system without extended attributes: one warning for each entry
-# that loses some, and all data and all else there.
+# F15: onto a file system without extended attributes: one warning for each
+# entry that loses some, and all data and all else there.
 . "$(dirname "$0")/functions.sh"
 requires_mount
 requires_command setfattr

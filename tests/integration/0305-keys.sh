@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Pools cut with keys of their own, so that the lengths of chunks do not tell
-# which known file was stored; pools made alike cut alike.
+# F45: pools cut with keys of their own, so that the lengths of chunks do not
+# tell which known file was stored; pools made alike cut alike.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A file that grows while it is read: what is recorded is what is stored, it is
-# flagged, the exit code says so, and the pool stays clean.
+# F01: a file that grows while it is read: what is recorded is what is stored,
+# it is flagged, the exit code says so, and the pool stays clean.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Files and directories that come and go during the walk are no errors.
+# F03: files and directories that come and go during the walk are no errors.
 . "$(dirname "$0")/functions.sh"
 
 mkdir -p "$src/still"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# FIFOs, sockets and devices are never opened, unless asked; and then a FIFO
-# that nobody writes ends after a while.
+# F12: FIFOs, sockets and devices are never opened, unless asked; and then a
+# FIFO that nobody writes ends after a while.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# An image restored over an older, longer or shorter one is that image, bit for
-# bit and byte for byte long, in the same inode; equal blocks are not written.
+# F06: an image restored over an older, longer or shorter one is that image, bit
+# for bit and byte for byte long, in the same inode; equal blocks are not
+# written.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"

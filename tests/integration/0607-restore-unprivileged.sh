@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# An ordinary user gets all the data of a snapshot made by root; owners that
-# cannot be set are summarised, and the exit code says so.
+# F16: an ordinary user gets all the data of a snapshot made by root; owners
+# that cannot be set are summarised, and the exit code says so.
 . "$(dirname "$0")/functions.sh"
 requires_nobody
 

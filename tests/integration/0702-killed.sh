@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# kill -9 in the middle of a backup: no snapshot, nothing broken, and the next
-# run finds what was stored.
+# F23: kill -9 in the middle of a backup: no snapshot, nothing broken, and the
+# next run finds what was stored.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src" "$tmp/small"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Who may only read a pool can list, restore and check it, and changes nothing.
+# F47: who may only read a pool can list, restore and check it, and changes
+# nothing.
 . "$(dirname "$0")/functions.sh"
 requires_nobody
 

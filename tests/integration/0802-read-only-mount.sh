@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A pool on a read-only mount: everything that reads works, also beside nobody's
-# locks.
+# F47: a pool on a read-only mount: everything that reads works, also beside
+# nobody's locks.
 . "$(dirname "$0")/functions.sh"
 requires_mount
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A pool that was moved, a closed stdin, a silent pipe: no question is asked.
+# F29: a pool that was moved, a closed stdin, a silent pipe: no question is
+# asked.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"

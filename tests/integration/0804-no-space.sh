@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A full file system: exit code 6, earlier snapshots whole, reading works, and
-# once there is room everything goes on.
+# F21: a full file system: exit code 6, earlier snapshots whole, reading works,
+# and once there is room everything goes on.
 . "$(dirname "$0")/functions.sh"
 requires_mount
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A file system that ignores times or invents them: nothing in a pool depends on
-# those of its own files.
+# F28: a file system that ignores times or invents them: nothing in a pool
+# depends on those of its own files.
 . "$(dirname "$0")/functions.sh"
 
 lie() {

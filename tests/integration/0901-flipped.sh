@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# One flipped byte in a container, a run, a record, the catalog, a superblock:
-# what is tested is said, damage is named down to the files, and never is wrong
-# data given back.
+# F36: one flipped byte in a container, a run, a record, the catalog, a
+# superblock: what is tested is said, damage is named down to the files, and
+# never is wrong data given back.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"

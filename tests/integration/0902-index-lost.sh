@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The index is a cache of what the containers say: without it, or with half of
-# it, everything works, and the next backup rebuilds it.
+# F39: the index is a cache of what the containers say: without it, or with half
+# of it, everything works, and the next backup rebuilds it.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"

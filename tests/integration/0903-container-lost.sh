@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A container is gone: it is noticed, nothing new builds on it, and the next
-# backup of the same data heals the old snapshot.
+# F37: a container is gone: it is noticed, nothing new builds on it, and the
+# next backup of the same data heals the old snapshot.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"

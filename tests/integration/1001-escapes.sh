@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Whatever somebody called a file, a tag or a host: no control byte reaches the
-# terminal, and JSON is JSON.
+# F10: whatever somebody called a file, a tag or a host: no control byte reaches
+# the terminal, and JSON is JSON.
 . "$(dirname "$0")/functions.sh"
 
 mkdir "$src"

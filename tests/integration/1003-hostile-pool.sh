@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Snapshots made to write outside: names that climb or are absolute, a symlink
-# with something below it, links that lead out. Nothing outside the target is
-# touched, what is wrong is refused, and no command falls over it.
+# F43: snapshots made to write outside: names that climb or are absolute, a
+# symlink with something below it, links that lead out. Nothing outside the
+# target is touched, what is wrong is refused, and no command falls over it.
 . "$(dirname "$0")/functions.sh"
 hostile=${AKIN_HOSTILE:-$(dirname "$AKIN")/../../tests/integration/hostile_pool}
 [ -x "$hostile" ] || skip "there is no hostile_pool"

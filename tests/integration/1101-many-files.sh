@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Memory stays within the contract whatever the shape of the input: 200,000
+# F07: memory stays within the contract whatever the shape of the input: 200,000
 # empty files in one directory. (1102-million-files_slow.sh has more of them.)
 . "$(dirname "$0")/functions.sh"
 requires_own_memory

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The index when things go wrong, and for longer: failing I/O and memory,
- * power cuts, the budget, threads, and a random walk beside a shadow model.
+ * power cuts, the budget, threads, and a random walk beside a shadow model
+ * (F41).
  */
 #include "testlib.h"
 

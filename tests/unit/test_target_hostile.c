@@ -2,7 +2,7 @@
 /*
  * Restores that meet hostile snapshots, hostile neighbours, and limits: of
  * privilege, of the file system, of depth and of memory. Nothing outside the
- * target changes.
+ * target changes (F43).
  */
 #include <fcntl.h>
 #include <stdio.h>
