@@ -50,7 +50,11 @@ int store_lock_open(struct akin_pool *p, struct akin_diag *diag)
 		return 0;
 	}
 	if (err)
-		return diag_pass(diag, err, &why);
+		ignore_result(diag_pass(diag, err, &why));
+	if (err == -AKIN_E_absent)
+		diag_hint(diag, "'akin repair' makes it anew.");
+	if (err)
+		return err;
 	err = catalog_txn(p->catalog, &p->txn, diag);
 	if (err)
 		return err;

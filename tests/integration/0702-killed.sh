@@ -34,3 +34,28 @@ restore "latest:$src" --target "$dst"
 assert_same_tree "$src" "$dst"
 assert_eq snapshots "$(nr_snapshots)" 2
 expect 0 akin check --read-data
+
+# A reclaim and a check die, too; whatever looks like a lock is none.
+expect 0 akin forget latest
+for delay in 0.01 0.02 0.04; do
+	for command in gc 'check --read-data'; do
+		# shellcheck disable=SC2086 # words
+		timeout -s KILL "$delay" "$AKIN" -p "$pool" $command \
+			>"$out" 2>"$err" || :
+	done
+done
+: >"$pool/meta/locks"
+: >"$pool/meta/catalog.lock"
+mkdir "$pool/meta/lock" "$pool/data/lock"
+backup "$src"
+expect 0 akin gc
+expect 0 akin check --read-data
+
+# Without the file of the locks readers go on, and writers say what helps.
+rm "$pool/meta/locks"
+expect 0 akin cat "latest:$src/f1"
+cmp "$out" "$src/f1"
+expect 1 akin backup "$src"
+assert_says "$err" "'akin repair' makes it anew"
+expect 0 akin repair --yes
+backup "$src"
