@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manual pages of section 3 from include/akin/session.h.
 
-    man3.py HEADER PAGE         print the page
-    man3.py HEADER --list       print the names of the pages
+    man3.py HEADER FILE...      write the pages, each to the file named after it
+    man3.py HEADER --list       print the names of these files
 
 The header is written to be read, so a page is what stands there: of a function
 its prototype and the comment above it; akin_session is the comment at the top,
 with everything that is declared.
 """
+import os
 import re
 import sys
 
@@ -124,9 +125,12 @@ def main():
     with open(sys.argv[1], encoding='utf-8') as f:
         source = f.read()
     if sys.argv[2] == '--list':
-        print('\n'.join(['akin_session', *functions(source)]))
-    else:
-        print(page(source, sys.argv[2]), end='')
+        print('\n'.join(f'{n}.3' for n in ['akin_session', *functions(source)]))
+        return
+    for path in sys.argv[2:]:
+        name = os.path.basename(path).removesuffix('.3')
+        with open(path, 'w', encoding='utf-8') as f:
+            f.write(page(source, name))
 
 
 main()
