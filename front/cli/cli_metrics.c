@@ -216,6 +216,7 @@ static void add_sizes(struct cli_str *out, const char *pool,
 	} parts[] = {
 		{ "data", s->bytes_data },
 		{ "metadata", s->bytes_meta_containers },
+		{ "parity", s->bytes_parity },
 		{ "index", s->bytes_index }, { "catalog", s->bytes_catalog },
 		{ "records", s->bytes_records }, { "other", s->bytes_other },
 	};

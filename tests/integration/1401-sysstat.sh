@@ -7,14 +7,20 @@ export AKIN_COUNTERS=$tmp/counters
 mkdir -m 700 "$AKIN_COUNTERS"
 mkdir "$src"
 noise 30000000 1 >"$src/new"
-new_pool
+new_pool --parity 10
 backup --quiet /etc/hostname
 
 # Nothing runs.
 expect 0 akin sysstat -s -c 1 1
 assert_says "$out" '^Summary of 1 interval '
 assert_eq lines "$(wc -l <"$out")" 8
+# The parts are all there is.
+expect 0 akin stats --json
+total=$(jq ".bytes_total // empty" "$out")
 expect 0 akin metrics
+assert_eq "size" "$(awk '/^akin_pool_size_bytes/ { n += $2 } END { print n }' "$out")" \
+	"$total"
+assert_says "$out" '^akin_pool_size_bytes[{].*part="parity"[}] [1-9]'
 assert_says "$out" '^akin_pool_snapshots\{pool="[0-9a-f]{32}"\} 1$'
 ! grep -q ^akin_process_streams "$out" || fail "who runs?"
 
