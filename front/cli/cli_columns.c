@@ -16,6 +16,9 @@
 	{ key, above, name, width, ext, CLI_PER_SECOND, unit, of, NONE }
 #define SPECIAL(key, above, name, width, ext, how) \
 	{ key, above, name, width, ext, how, 0, NONE, NONE }
+/* Of one processor: with several threads it may be more than 100. */
+#define STAGE(key, above, name, ns) \
+	RATE(key, above, name, 5, true, 1e7, OF1(ns))
 #define LATENCY(key, above, name, how, of) \
 	{ key, above, name, 6, true, how, 0, of, NONE }
 
@@ -73,6 +76,11 @@ const struct cli_column cli_columns[] = {
 	RATE("chunks_new_s", "", "new", 7, true, 1, OF1(chunks_new)),
 	RATE("group_hits_s", "groups/s", "hit", 7, true, 1, OF1(group_hits)),
 	RATE("groups_read_s", "", "read", 7, true, 1, OF1(groups_read)),
+	STAGE("stage_cut_percent", "stages %", "cut", stage_cut_ns),
+	STAGE("stage_hash_percent", "", "hash", stage_hash_ns),
+	STAGE("stage_lookup_percent", "", "look", stage_lookup_ns),
+	STAGE("stage_compress_percent", "", "comp", stage_compress_ns),
+	STAGE("stage_decode_percent", "", "dec", stage_decode_ns),
 	SPECIAL("commit_cause", "commit", "ty", 2, false, CLI_COMMIT_CAUSE),
 	SPECIAL("commit_percent", "", "time", 4, false, CLI_COMMIT_TIME),
 	RATE("checkpoints_s", "commit/s", "ckpt", 5, true, 1,

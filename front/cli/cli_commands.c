@@ -516,9 +516,10 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"\n"
 	"-x adds the machine's network, what answered lookups (the cursor in the\n"
 	"last backup, directories in memory, the index in memory, runs on disk),\n"
-	"factors of references and compression, chunks, groups, and latencies of\n"
-	"each pool. -s ends with least, mean and greatest; means of ratios are\n"
-	"ratios of sums.\n",
+	"factors of references and compression, chunks, groups, how busy the stages\n"
+	"are (percent of one processor, waits included: lookups read the disk), and\n"
+	"latencies of each pool. -s ends with least, mean and greatest; means of\n"
+	"ratios are ratios of sums.\n",
 	{ { "akin sysstat 1", "A row every second." },
 	  { "akin sysstat -x -s -c 60 5", "Five minutes, everything, and a "
 	    "summary." },

@@ -19,7 +19,7 @@
 /* With more, operations by front. */
 #define WIDE 100
 /* With fewer lines, what is above the list. */
-#define LINES_FOR_ALL 14
+#define LINES_FOR_ALL 15
 
 /* What a row has besides process, rate and share. */
 struct layout {
@@ -147,6 +147,17 @@ static void lookup_line(struct cli_str *out, const struct cli_top *t)
 	add_value(out, t, "runs", "lookups_runs_s", "");
 	add_value(out, t, "| hit", "cache_hit_percent", "%");
 	add_value(out, t, "age", "cache_age_seconds", "");
+}
+
+static void stage_line(struct cli_str *out, const struct cli_top *t)
+{
+	cli_str_add(out, "stages:");
+	add_value(out, t, "cut", "stage_cut_percent", "%");
+	add_value(out, t, "hash", "stage_hash_percent", "%");
+	add_value(out, t, "lookup", "stage_lookup_percent", "%");
+	add_value(out, t, "compress", "stage_compress_percent", "%");
+	add_value(out, t, "decode", "stage_decode_percent", "%");
+	cli_str_add(out, " of a processor");
 }
 
 static void saving_line(struct cli_str *out, const struct cli_top *t)
@@ -321,7 +332,7 @@ static uint32_t nr_processes(const struct cli_top *t)
 	return n;
 }
 
-enum { TITLE, MACHINE, META, DATA, LOOKUPS, SAVING, FLOW_IN, FLOW_OUT, EMPTY,
+enum { TITLE, MACHINE, META, DATA, LOOKUPS, STAGES, SAVING, FLOW_IN, FLOW_OUT, EMPTY,
 	HEAD, NR_LINES };
 
 static void top_line(struct cli_str *out, int which, const struct cli_top *t,
@@ -345,6 +356,9 @@ static void top_line(struct cli_str *out, int which, const struct cli_top *t,
 		break;
 	case LOOKUPS:
 		lookup_line(out, t);
+		break;
+	case STAGES:
+		stage_line(out, t);
 		break;
 	case SAVING:
 		saving_line(out, t);

@@ -27,11 +27,12 @@ extern "C" {
 #define AKIN_LATENCY_BUCKETS 24
 
 /*
- * C(name, unit, kind, help); DISK(name, help) makes the rows of one pool.
+ * C(name, unit, kind, help); STAGE(name, help) makes the rows of one step of
+ * the work, DISK(name, help) those of one pool.
  * COUNTER only grows; GAUGE is what is now; MOMENT is when something was, in
  * nanoseconds of CLOCK_MONOTONIC, 0: it is not.
  */
-#define AKIN_COUNTERS(C, DISK) \
+#define AKIN_COUNTERS(C, STAGE, DISK) \
 	C(files_stored, "files", COUNTER, \
 	  "and streams backed up, those that had not changed included") \
 	C(files_restored, "files", COUNTER, \
@@ -131,6 +132,11 @@ extern "C" {
 	C(findings, "findings", COUNTER, "of checks") \
 	C(chunks_damaged, "chunks", COUNTER, "met that could not be read") \
 	C(index_pages_damaged, "pages", COUNTER, "of index runs skipped") \
+	STAGE(stage_cut, "cutting batches of what is fed into chunks") \
+	STAGE(stage_hash, "fingerprinting the chunks of batches") \
+	STAGE(stage_lookup, "looking up the chunks of batches") \
+	STAGE(stage_compress, "compressing groups") \
+	STAGE(stage_decode, "decoding groups") \
 	DISK(metadata, "the metadata pool") \
 	DISK(data, "the data pool")
 
@@ -156,11 +162,15 @@ enum akin_counter {
 	AKIN_COUNTER_##name, \
 	AKIN_COUNTER_##name##_last = \
 		AKIN_COUNTER_##name + AKIN_LATENCY_BUCKETS - 1,
+#define AKIN_COUNTER_ENUM_STAGE(name, what) \
+	AKIN_COUNTERS_IO(AKIN_COUNTER_ENUM, AKIN_COUNTER_ENUM_H, name, what)
 #define AKIN_COUNTER_ENUM_DISK(name, where) \
 	AKIN_COUNTERS_DISK(AKIN_COUNTER_ENUM, AKIN_COUNTER_ENUM_H, name, where)
-	AKIN_COUNTERS(AKIN_COUNTER_ENUM, AKIN_COUNTER_ENUM_DISK)
+	AKIN_COUNTERS(AKIN_COUNTER_ENUM, AKIN_COUNTER_ENUM_STAGE,
+		      AKIN_COUNTER_ENUM_DISK)
 #undef AKIN_COUNTER_ENUM
 #undef AKIN_COUNTER_ENUM_H
+#undef AKIN_COUNTER_ENUM_STAGE
 #undef AKIN_COUNTER_ENUM_DISK
 	AKIN_NR_COUNTER_VALUES
 };

@@ -8,6 +8,7 @@
 static_assert(sizeof(struct counters) == AKIN_NR_COUNTER_VALUES * sizeof(u64),
 	      "no holes");
 static_assert(AT(bytes_in) == AKIN_COUNTER_bytes_in &&
+	      AT(stage_decode.latency) == AKIN_COUNTER_stage_decode_latency &&
 	      AT(metadata) == AKIN_COUNTER_metadata_read_ops &&
 	      AT(data.other.latency) == AKIN_COUNTER_data_other_latency,
 	      "the order of the table");
@@ -20,11 +21,13 @@ static const struct akin_counter_field fields[] = {
 #define FIELD_H(name, unit, help) \
 	{ #name, unit, help, AKIN_KIND_HISTOGRAM, AKIN_COUNTER_##name, \
 	  AKIN_LATENCY_BUCKETS },
+#define FIELD_STAGE(name, what) AKIN_COUNTERS_IO(FIELD, FIELD_H, name, what)
 #define FIELD_DISK(name, where) \
 	AKIN_COUNTERS_DISK(FIELD, FIELD_H, name, where)
-	AKIN_COUNTERS(FIELD, FIELD_DISK)
+	AKIN_COUNTERS(FIELD, FIELD_STAGE, FIELD_DISK)
 #undef FIELD
 #undef FIELD_H
+#undef FIELD_STAGE
 #undef FIELD_DISK
 };
 

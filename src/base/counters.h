@@ -18,7 +18,8 @@
 #include "akin/counters.h"
 #include "base/types.h"
 
-/* One kind of I/O on one pool. */
+/* One kind of I/O on one pool, or one stage: batches or groups, their raw
+ * bytes, and how long the threads took that did it. */
 struct counters_io {
 	_Atomic u64 ops, bytes, ns;
 	_Atomic u64 latency[AKIN_LATENCY_BUCKETS];
@@ -32,9 +33,11 @@ struct counters_disk {
 
 struct counters {
 #define COUNTERS_VALUE(name, unit, kind, help) _Atomic u64 name;
+#define COUNTERS_STAGE(name, what) struct counters_io name;
 #define COUNTERS_DISK(name, where) struct counters_disk name;
-	AKIN_COUNTERS(COUNTERS_VALUE, COUNTERS_DISK)
+	AKIN_COUNTERS(COUNTERS_VALUE, COUNTERS_STAGE, COUNTERS_DISK)
 #undef COUNTERS_VALUE
+#undef COUNTERS_STAGE
 #undef COUNTERS_DISK
 };
 
@@ -79,6 +82,12 @@ void counters_stream_end(struct counters_stream *st);
 					      memory_order_relaxed); \
 	} while (0)
 
+/* One batch or group. */
+#define counters_stage(c, name, bytes, ns) \
+	do { \
+		if (c) \
+			counters_io_add(&(c)->name, 1, (bytes), (ns)); \
+	} while (0)
 /* @ops operations that took @ns nanoseconds together. */
 void counters_io_add(struct counters_io *io, u64 ops, u64 bytes, u64 ns);
 /* Of something that took @ns nanoseconds. */

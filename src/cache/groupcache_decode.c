@@ -24,6 +24,7 @@
  */
 #include "base/mem.h"
 #include "cache/groupcache_internal.h"
+#include "os/clock.h"
 
 /* Bases in use --------------------------------------------------------------*/
 
@@ -276,8 +277,9 @@ static void release_group(struct groupcache_run *run,
 	container_group_release(g);
 }
 
+/* *start_ret: when all was there that it takes to decode. */
 static int unpack_ref(struct groupcache_run *run,
-		      const struct container_group *g, u8 *raw,
+		      const struct container_group *g, u8 *raw, u64 *start_ret,
 		      struct place *failed_ret, struct akin_diag *diag)
 {
 	const struct group_header *h = &g->header;
@@ -287,6 +289,7 @@ static int unpack_ref(struct groupcache_run *run,
 	int err;
 
 	err = build_prefix(&p, h->refs, h->nr_refs, diag);
+	*start_ret = clock_ns();
 	if (!err)
 		err = codec_decompress_ref(run->dec->codec, h->codec_id,
 					   prefix.data, prefix.len, g->payload,
@@ -304,6 +307,7 @@ static int unpack(struct groupcache_run *run, struct groupcache_entry *e,
 {
 	const struct group_header *h = &g->header;
 	struct akin_diag why = { 0 };
+	u64 start = clock_ns();
 	int err;
 
 	e->raw = groupcache_take_raw(run->gc, h->raw_len, &e->cap);
@@ -312,7 +316,7 @@ static int unpack(struct groupcache_run *run, struct groupcache_entry *e,
 	if (!e->raw)
 		return diag_set(diag, -AKIN_E_nomem, "group");
 	if (h->nr_refs)
-		err = unpack_ref(run, g, e->raw, failed_ret, &why);
+		err = unpack_ref(run, g, e->raw, &start, failed_ret, &why);
 	else
 		err = codec_decompress(run->dec->codec, h->codec_id,
 				       g->payload, h->stored_len, e->raw,
@@ -326,6 +330,8 @@ static int unpack(struct groupcache_run *run, struct groupcache_entry *e,
 				h->number, why.code ? why.text :
 				akin_strerror(err));
 	}
+	counters_stage(run->gc->opt.counters, stage_decode, h->raw_len,
+		       clock_ns() - start);
 	counters_add(run->gc->opt.counters, groups_read, 1);
 	counters_add(run->gc->opt.counters, group_bytes_decoded, h->raw_len);
 	return 0;

@@ -27,6 +27,7 @@ struct attempt {
 	u8 *plain, *ref;	/* outputs, from the session; or NULL */
 	size_t plain_len, ref_len;
 	u8 plain_id, ref_id;
+	u64 ns;			/* in codecs */
 	struct resolved_refs refs;
 	struct buf prefix;
 };
@@ -40,14 +41,17 @@ static enum codec_gain gain_of(const struct session_container *sc)
 static int compress_plain(struct attempt *a, struct akin_diag *diag)
 {
 	struct job *j = a->job;
+	u64 start;
 	int err;
 
 	a->plain = session_get_buffer(j->sc->session);
 	if (!a->plain)
 		return diag_set(diag, -AKIN_E_nomem, "group");
+	start = clock_ns();
 	err = codec_compress(a->dec->codec, gain_of(j->sc), j->raw,
 			     j->g.raw_len, a->plain, &a->plain_len,
 			     &a->plain_id, diag);
+	a->ns += clock_ns() - start;
 	if (a->plain_id == CODEC_NONE)
 		a->plain_len = j->g.raw_len;
 	return err;
@@ -83,14 +87,17 @@ static int find_prefix(struct attempt *a, struct akin_diag *diag)
 static int compress_against(struct attempt *a, struct akin_diag *diag)
 {
 	struct job *j = a->job;
+	u64 start;
 	int err;
 
 	a->ref = session_get_buffer(j->sc->session);
 	if (!a->ref)
 		return diag_set(diag, -AKIN_E_nomem, "group");
+	start = clock_ns();
 	err = codec_compress_ref(a->dec->codec, gain_of(j->sc), a->prefix.data,
 				 a->prefix.len, j->raw, j->g.raw_len, a->ref,
 				 &a->ref_len, &a->ref_id, diag);
+	a->ns += clock_ns() - start;
 	if (a->ref_id == CODEC_NONE)
 		a->ref_len = j->g.raw_len;
 	return err;
@@ -154,6 +161,7 @@ static void count(const struct attempt *a)
 	u64 plain = a->plain_len, saved;
 
 	counters_add(s->depot->counters, groups_new, 1);
+	counters_stage(s->depot->counters, stage_compress, g->raw_len, a->ns);
 	if (!plain)
 		plain = refgate_plain_estimate(j->gate, g->raw_len);
 	refgate_count(j->gate, g->raw_len, plain, g->stored_len);

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "ingest/stream_internal.h"
+#include "os/clock.h"
 
 const u8 *stream_op_data(const struct batch *b, const struct op *op)
 {
@@ -133,8 +134,8 @@ void stream_save_carry(struct ingest_stream *st, struct batch *b)
 			st->left, st->carry_len);
 }
 
-int stream_cut(struct ingest_stream *st, struct batch *b,
-	       struct chunk_scratch *scratch, struct akin_diag *diag)
+static int cut_batch(struct ingest_stream *st, struct batch *b,
+		     struct chunk_scratch *scratch, struct akin_diag *diag)
 {
 	struct op *op;
 	bool fresh = st->object_fresh;
@@ -168,4 +169,16 @@ int stream_cut(struct ingest_stream *st, struct batch *b,
 	}
 	st->object_fresh = fresh;
 	return 0;
+}
+
+int stream_cut(struct ingest_stream *st, struct batch *b,
+	       struct chunk_scratch *scratch, struct akin_diag *diag)
+{
+	u64 start = clock_ns();
+	int err = cut_batch(st, b, scratch, diag);
+
+	if (!err && b->len)
+		counters_stage(st->depot->counters, stage_cut, b->len,
+			       clock_ns() - start);
+	return err;
 }

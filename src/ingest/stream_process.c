@@ -9,6 +9,7 @@
 #include "ingest/hash_parts.h"
 #include "ingest/match_verify.h"
 #include "ingest/stream_internal.h"
+#include "os/clock.h"
 
 /* The batch's chunks as items to hash, in the lane's room. */
 static int list_chunks(struct lane *l, const struct batch *b,
@@ -211,6 +212,31 @@ void stream_drop_tokens(struct ingest_stream *st, struct batch *b, u32 from)
 	b->len = 0;
 }
 
+/* Fingerprint the lane's chunks, and look them up. */
+static int find_chunks(struct ingest_stream *st, struct akin_diag *diag)
+{
+	struct counters *c = st->depot->counters;
+	struct lane *l = st->lane;
+	u64 start = clock_ns(), hashed, bytes = 0;
+	u32 k;
+	int err;
+
+	if (!l->nr_chunks)
+		return 0;
+	for (k = 0; k < l->nr_chunks; k++)
+		bytes += l->items[k].len;
+	err = hash_parts(st->depot->workers, st->depot->data_hasher,
+			 l->hash_scratch, l->items, l->nr_chunks, l->fps);
+	if (err)
+		return err;
+	hashed = clock_ns();
+	counters_stage(c, stage_hash, bytes, hashed - start);
+	err = depot_find(st->depot, l->fps, l->nr_chunks, l->hits, diag);
+	if (!err)
+		counters_stage(c, stage_lookup, bytes, clock_ns() - hashed);
+	return err;
+}
+
 static int process_in_lane(struct ingest_stream *st, struct batch *b, u32 *done,
 			   struct akin_diag *diag)
 {
@@ -223,12 +249,7 @@ static int process_in_lane(struct ingest_stream *st, struct batch *b, u32 *done,
 	if (!err)
 		err = list_chunks(l, b, diag);
 	if (!err)
-		err = hash_parts(st->depot->workers, st->depot->data_hasher,
-				  l->hash_scratch, l->items, l->nr_chunks,
-				  l->fps);
-	if (!err)
-		err = depot_find(st->depot, l->fps, l->nr_chunks, l->hits,
-				 diag);
+		err = find_chunks(st, diag);
 	if (!err && l->matcher)
 		err = match_batch(l, diag);
 	while (!err && *done < b->nr_ops)

@@ -38,6 +38,10 @@ assert_between "dedup" "$(jq -r 'select(.type == "summary") |
 jq -e 'select(.type == "summary") | .in_mb_s_min <= .in_mb_s and
 	.in_mb_s <= .in_mb_s_max and .reference_factor == 1' "$out" >/dev/null ||
 	fail "range"
+# A stage takes some time, and what four megabytes a second take is little.
+jq -e 'select(.type == "summary") | .stage_hash_percent > 0 and
+	.stage_hash_percent < 100 and .stage_decode_percent == 0' \
+	"$out" >/dev/null || fail "stages"
 jq -e 'select(.type == "summary") | .processes == 1 and .chunks_s > 100 and
 	.cpu_percent <= 100 and .disk_percent <= 100' "$out" >/dev/null ||
 	fail "summary"
@@ -48,6 +52,7 @@ who='\{pool="[0-9a-f]{32}",pid="[0-9]+",handle="0",command=".*backup.*"\}'
 assert_says "$out" "^akin_in_bytes_total$who [0-9]{7,}\$"
 assert_says "$out" "^akin_commit_seconds_total$who [0-9.]+\$"
 assert_says "$out" "^akin_process_streams$who 1\$"
+assert_says "$out" "^akin_stage_hash_latency_seconds_count$who [1-9]"
 assert_says "$out" '^# TYPE akin_data_write_latency_seconds histogram$'
 assert_says "$out" '^akin_data_write_latency_seconds_bucket\{.*,le="\+Inf"\} [0-9]+$'
 for left in "$tmp"/akin.prom.*; do

@@ -201,6 +201,30 @@ static void check_backup(const struct world *world)
 	assert_true(V(metadata_sync_ops) > 0);
 }
 
+/* Of every stage as much as went through it. */
+static void check_stages(const struct world *world)
+{
+	struct world w = *world;
+
+	assert_int_equal(V(stage_cut_bytes), V(bytes_in));
+	assert_int_equal(V(stage_hash_bytes), V(bytes_in));
+	assert_int_equal(V(stage_lookup_bytes), V(bytes_in));
+	assert_true(V(stage_hash_ops) > 0);
+	assert_int_equal(V(stage_lookup_ops), V(stage_hash_ops));
+	assert_int_equal(V(stage_compress_ops), V(groups_new));
+	assert_true(V(stage_compress_bytes) > V(bytes_grouped));
+	assert_int_equal(V(stage_decode_ops), V(groups_read));
+	assert_int_equal(V(stage_decode_bytes), V(group_bytes_decoded));
+	assert_int_equal(V(stage_cut_ops), sum(&V(stage_cut_latency)));
+	assert_int_equal(V(stage_hash_ops), sum(&V(stage_hash_latency)));
+	assert_int_equal(V(stage_lookup_ops), sum(&V(stage_lookup_latency)));
+	assert_int_equal(V(stage_compress_ops),
+			 sum(&V(stage_compress_latency)));
+	assert_int_equal(V(stage_decode_ops), sum(&V(stage_decode_latency)));
+	assert_true(V(stage_cut_ns) && V(stage_hash_ns) && V(stage_lookup_ns) &&
+		    V(stage_compress_ns));
+}
+
 static void test_pool(void **state)
 {
 	u64 written, stored, read;
@@ -209,6 +233,7 @@ static void test_pool(void **state)
 	world_init(&w);
 	world_backup(&w);
 	check_backup(&w);
+	check_stages(&w);
 	written = V(data_write_bytes);
 	stored = V(data_stored);
 
@@ -228,6 +253,8 @@ static void test_pool(void **state)
 	assert_true(V(group_bytes_read) > 0 && V(group_bytes_decoded) >= BYTES);
 	assert_true(V(group_bytes) > 0 && V(directory_bytes) > 0);
 	assert_int_equal(V(chunks_damaged), 0);
+	check_stages(&w);
+	assert_true(V(stage_decode_ns) > 0);
 	read = V(groups_read);
 	world_restore(&w);
 	assert_int_equal(V(bytes_out), 2 * BYTES);

@@ -310,7 +310,7 @@ static void test_frame(void **state)
 	struct world w;
 
 	begin(&w, 3);
-	assert_int_equal(check_frame(&w, &look), 14);
+	assert_int_equal(check_frame(&w, &look), 15);
 	assert_non_null(strstr(w.out.s, "2 processes, 2 streams"));
 	assert_non_null(strstr(w.out.s, "in          5.0 MB/s"));
 	assert_non_null(strstr(w.out.s, "      4.0    0%  11.4 MiB   3.00 s "));
@@ -320,8 +320,8 @@ static void test_frame(void **state)
 	assert_int_equal(check_frame(&w, &look), 7);
 	assert_null(strstr(w.out.s, "meta pool"));
 	assert_non_null(strstr(w.out.s, "... and 2 more"));
-	look.lines = 14;
-	assert_int_equal(check_frame(&w, &look), 14);
+	look.lines = 15;
+	assert_int_equal(check_frame(&w, &look), 15);
 	assert_null(strstr(w.out.s, "more"));
 	look.help = true;
 	look.lines = 40;
