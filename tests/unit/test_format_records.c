@@ -271,7 +271,7 @@ static void test_snapshot_rules(void **state)
 	REFUSED(s.time_nsec = 1000000000, AKIN_E_bad_field);
 	REFUSED(s.utc_offset_sec = 26 * 3600 + 1, AKIN_E_bad_field);
 	REFUSED(s.utc_offset_sec = INT32_MIN, AKIN_E_bad_field);
-	REFUSED(s.flags = 4, AKIN_E_feature);
+	REFUSED(s.flags = 8, AKIN_E_feature);
 	REFUSED((s.paths = strings, s.nr_paths = 1), AKIN_E_bad_field);
 	REFUSED(s.host = long_text, AKIN_E_bad_length);
 	REFUSED(s.nr_tags = SNAPSHOT_STRINGS_MAX + 1, AKIN_E_bad_length);
