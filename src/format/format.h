@@ -17,7 +17,7 @@
 #include "base/diag.h"
 #include "base/types.h"
 
-#define FORMAT_VERSION 0	/* breakable until it says 1 */
+#define FORMAT_VERSION (1u << 16)	/* 1.0; major in the upper half */
 
 #define POOL_ID_BYTES 16
 struct pool_id {

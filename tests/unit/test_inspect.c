@@ -217,7 +217,7 @@ static void test_damaged_super(void **state)
 	assert_int_equal(inspect_data(b.data, b.len, false, &out, NULL),
 			 -AKIN_E_bad_magic);
 	assert_true(shows(&out, "damage of=copy error=bad_magic"));
-	assert_true(shows(&out, "00001000 super version=0"));
+	assert_true(shows(&out, "00001000 super version=1.0"));
 	/* The master key is nobody's business. */
 	assert_false(shows(&out, "4b4b4b4b"));
 	buf_release(&b);

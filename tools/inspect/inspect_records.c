@@ -2,6 +2,8 @@
 /*
  * Superblocks, snapshots, labels, runs. Keys in a superblock are not shown.
  */
+#include <stdio.h>
+
 #include "format/format_run.h"
 #include "format/format_label.h"
 #include "format/format_snapshot.h"
@@ -10,10 +12,13 @@
 
 static void show_super(struct inspect *in, u64 off, const struct super *s)
 {
+	char version[24];
 	u32 i;
 
+	(void)snprintf(version, sizeof(version), "%u.%u", s->version >> 16,
+		       s->version & 0xffff);
 	print_begin(in, off, "super");
-	print_u64(in, "version", s->version);
+	print_word(in, "version", version);
 	print_hex(in, "pool", s->pool.b, sizeof(s->pool.b));
 	print_word(in, "role", s->role == SUPER_DATA ? "data" : "metadata");
 	print_u64(in, "sequence", s->sequence);
