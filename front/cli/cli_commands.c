@@ -145,7 +145,8 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	{ "-p POOL restore SNAP[:PATH]... --target DIR [OPTION]..." },
 	"Without PATH the stored absolute paths are put below DIR: /etc/fstab\n"
 	"becomes DIR/etc/fstab. With PATH, what is below PATH is put directly\n"
-	"into DIR. Nothing is ever written outside DIR, whatever a snapshot holds.\n"
+	"into DIR, and a DIR that was not there gets the owner, mode and time of\n"
+	"PATH. Nothing is ever written outside DIR, whatever a snapshot holds.\n"
 	"\n"
 	"Files that exist are compared (see --overwrite) and corrected in place,\n"
 	"so an interrupted restore can simply be run again. Owners are restored\n"

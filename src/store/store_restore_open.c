@@ -82,9 +82,9 @@ static void spare_pool(const struct akin_pool *p, struct target_options *opt)
 	}
 }
 
-/* @complete: nothing of the top directory was left out. */
-static int open_target(struct restore *r, bool complete,
-		       struct akin_diag *diag)
+/* @top is what the target stands for. */
+static int open_target(struct restore *r, const struct snapshot *s,
+		       const struct node *top, struct akin_diag *diag)
 {
 	const struct akin_restore_options *opt = r->opt;
 	struct target_options topt = { 0 };
@@ -94,7 +94,12 @@ static int open_target(struct restore *r, bool complete,
 			 opt->overwrite == AKIN_OVERWRITE_NEVER ?
 				 TARGET_NEVER : TARGET_IF_CHANGED;
 	topt.delete_extra = opt->delete_extra;
-	topt.root_complete = opt->delete_extra && !r->includes && complete;
+	topt.root_complete = opt->delete_extra && !r->includes &&
+			     top_is_complete(r, s, top);
+	/* Of the snapshot's root nothing is known but what is in it. */
+	if (opt->path && opt->path[strspn(opt->path, "/")] &&
+	    top->type == NODE_DIR)
+		topt.root = top;
 	spare_pool(r->p, &topt);
 	topt.dry_run = opt->dry_run;
 	topt.link_bytes = r->p->budget.streams / 2;
@@ -124,7 +129,7 @@ static int run(struct restore *r, const struct snapshot *s,
 		r->result.total.bytes_total = s->counts.bytes;
 	}
 	r->fresh = is_fresh(opt->target);
-	err = open_target(r, top_is_complete(r, s, &n), diag);
+	err = open_target(r, s, &n, diag);
 	if (!err)
 		err = restore_run(r, &n, &hint, diag);
 	if (!err)

@@ -88,6 +88,9 @@ struct target_options {
 	} spared[TARGET_SPARED];
 	bool dry_run;	   /* touch nothing, report events */
 	bool durable;	   /* on disk when target_finish returns 0 */
+	/* If the target was not there, target_finish makes it as this was; it
+	 * is for its owner alone until then. NULL: nothing stands for it. */
+	const struct node *root;
 	size_t link_bytes; /* 0: TARGET_LINK_BYTES */
 	/* For delete_extra: as in struct source_options. */
 	size_t list_bytes;

@@ -71,6 +71,7 @@ struct target {
 	struct target_counts counts;
 	struct buf path;
 	char *root;
+	bool root_made;
 	u8 *block; /* BLOCK_BYTES to compare with */
 	uid_t euid;
 	bool owner_warned;

@@ -243,6 +243,29 @@ int target_lookup(struct target *t, const char *name, struct stat *st,
 	return errno == ENOENT ? 0 : target_fail(t, name, errno, diag);
 }
 
+static bool is_absent(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) < 0 && errno == ENOENT;
+}
+
+/* What is restored may have been private by its directory alone. */
+static int shut_root(struct target *t, struct akin_diag *diag)
+{
+	if (!t->root_made || fchmod(dirstack_root_fd(t->stack), 0700) == 0)
+		return 0;
+	return target_fail(t, NULL, errno, diag);
+}
+
+static void finish_root(struct target *t)
+{
+	struct target_subject s = { .fd = dirstack_root_fd(t->stack) };
+
+	s.is_path = fcntl(s.fd, F_GETFL) & O_PATH;
+	target_meta(t, &s, t->opt.root);
+}
+
 int target_open(const char *path, const struct target_options *opt,
 		struct target **out, struct akin_diag *diag)
 {
@@ -269,6 +292,7 @@ int target_open(const char *path, const struct target_options *opt,
 	if (err)
 		goto fail;
 	push_level(t)->ordered = opt->root_complete;
+	t->root_made = opt->root && !opt->dry_run && is_absent(path);
 	err = dirstack_open(path, !opt->dry_run, &t->stack, &why);
 	if (err == -AKIN_E_absent && opt->dry_run) {
 		t->levels[0].absent = true;
@@ -276,7 +300,9 @@ int target_open(const char *path, const struct target_options *opt,
 		diag_pass(diag, err, &why);
 		goto fail;
 	}
-	err = extra_open(t, diag);
+	err = shut_root(t, diag);
+	if (!err)
+		err = extra_open(t, diag);
 	if (err)
 		goto fail;
 	*out = t;
@@ -294,6 +320,8 @@ int target_finish(struct target *t, struct akin_diag *diag)
 		return diag_set(diag, -AKIN_E_sequence,
 				"a file or directory was not ended");
 	err = extra_until(t, NULL, diag);
+	if (!err && t->root_made)
+		finish_root(t);
 	if (!err && t->opt.durable && t->stack && !t->opt.dry_run &&
 	    syncfs(dirstack_root_fd(t->stack)) < 0)
 		err = diag_set_errno(diag, error_from_errno(errno), errno,

@@ -39,3 +39,23 @@ expect 1 akin restore "latest:$src/none" --target "$tmp/7"
 assert_says "$err" "$src/none"
 expect 1 akin restore "abcdef0123:$src" --target "$tmp/7"
 expect 2 akin restore latest
+
+# A target that was not there is as the directory was, and meanwhile nobody
+# else's business; one that was there stays as it is.
+mkdir -m 750 "$tmp/private"
+echo x >"$tmp/private/f"
+touch -d '2001-02-03 04:05:06.7' "$tmp/private"
+backup "$tmp/private"
+like() {
+	stat -c '%a %u %g %.9Y' "$1"
+}
+restore "latest:$tmp/private" --target "$tmp/new/deep"
+assert_eq "as it was" "$(like "$tmp/new/deep")" "$(like "$tmp/private")"
+assert_eq "its parents" "$(stat -c %a "$tmp/new")" 755
+mkdir -m 700 "$tmp/there"
+restore "latest:$tmp/private" --target "$tmp/there"
+assert_eq "as it is" "$(stat -c %a "$tmp/there")" 700
+restore "latest:/" --target "$tmp/all"
+assert_eq "the root" "$(stat -c %a "$tmp/all")" 755
+expect 0 akin restore "latest:$tmp/private" --target "$tmp/dry" --dry-run
+assert_no_file "$tmp/dry"
