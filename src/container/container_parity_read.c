@@ -440,13 +440,26 @@ static int scan(struct scan *s, struct parity_report *out)
 	return 0;
 }
 
+/*
+ * Whole sectors only, or the system would have to read what it cannot, to keep
+ * the rest of it. The last one is longer than the file, then, and @long_ret is
+ * set: it is to be cut off.
+ */
+static int write_sector(struct scan *s, u32 sector, const u8 *bytes,
+			bool *long_ret)
+{
+	*long_ret |= bytes_of(&s->p->map, sector) < PARITY_SECTOR;
+	return file_pwrite(s->file, bytes, PARITY_SECTOR,
+			   (u64)sector * PARITY_SECTOR, s->diag);
+}
+
 /* What cannot be made again after all stays as it is. */
 static int write_back(struct scan *s, u32 stripe, struct stripe *st,
-		      struct parity_report *out)
+		      struct parity_report *out, bool *long_ret)
 {
 	const struct parity_map *map = &s->p->map;
 	struct akin_diag why = { 0 };
-	u32 i, sector;
+	u32 i;
 	int err;
 
 	err = stripe_heal(s->p, s->file, stripe, st, &why);
@@ -457,11 +470,9 @@ static int write_back(struct scan *s, u32 stripe, struct stripe *st,
 	if (err)
 		return diag_pass(s->diag, err, &why);
 	for (i = 0; !err && i < map->per_stripe; i++) {
-		sector = i * map->nr_stripes + stripe;
 		if (st->lost[i])
-			err = file_pwrite(s->file, st->data[i],
-					  bytes_of(map, sector),
-					  (u64)sector * PARITY_SECTOR, s->diag);
+			err = write_sector(s, i * map->nr_stripes + stripe,
+					   st->data[i], long_ret);
 	}
 	return err;
 }
@@ -469,6 +480,7 @@ static int write_back(struct scan *s, u32 stripe, struct stripe *st,
 static int heal_all(struct scan *s, struct parity_report *out)
 {
 	const struct parity_map *map = &s->p->map;
+	bool longer = out->bad_length;
 	struct stripe *st;
 	u32 i;
 	int err;
@@ -479,10 +491,10 @@ static int heal_all(struct scan *s, struct parity_report *out)
 	for (i = 0; !err && i < map->nr_stripes; i++) {
 		if (s->lost[i] &&
 		    s->lost[i] + s->lost_parity[i] <= map->parity)
-			err = write_back(s, i, st, out);
+			err = write_back(s, i, st, out, &longer);
 	}
 	stripe_free(st);
-	if (!err && out->bad_length)
+	if (!err && longer)
 		err = file_truncate(s->file, map->bytes, s->diag);
 	return err ? err : file_sync(s->file, s->diag);
 }

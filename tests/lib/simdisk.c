@@ -432,6 +432,33 @@ static void sim_free(struct disk *d)
 	free(at);
 }
 
+void simdisk_break_page(struct simdisk *sd, const char *name, u64 off)
+{
+	pthread_mutex_lock(&sd->machine->lock);
+	akin_assert(sd->nr_bad < SIM_BAD_MAX && off % SIM_PAGE == 0);
+	sd->bad[sd->nr_bad++] = (struct sim_bad){ name, off };
+	pthread_mutex_unlock(&sd->machine->lock);
+}
+
+/* Is there a bad page in the range? Those that are written as a whole are good
+ * from now on. */
+static int pass_bad_pages(struct simdisk *sd, const char *name, u64 off,
+			  size_t n, bool writes, struct akin_diag *diag)
+{
+	struct sim_bad *b;
+
+	for (b = sd->bad; b < sd->bad + sd->nr_bad; b++) {
+		if (!b->name || strcmp(b->name, name) ||
+		    off >= b->off + SIM_PAGE || off + n <= b->off)
+			continue;
+		if (!writes || off > b->off || off + n < b->off + SIM_PAGE)
+			return diag_set(diag, -AKIN_E_io, "a bad page at %llu",
+					(unsigned long long)b->off);
+		b->name = NULL;
+	}
+	return 0;
+}
+
 static int sim_pread(struct file *f, void *data, size_t n, u64 off,
 		     struct akin_diag *diag)
 {
@@ -446,6 +473,8 @@ static int sim_pread(struct file *f, void *data, size_t n, u64 off,
 			       (unsigned long long)off,
 			       akin_strerror(-AKIN_E_short_read));
 	else
+		err = pass_bad_pages(sf->at->sd, f->name, off, n, false, diag);
+	if (!err)
 		image_read(&sf->inode->now, data, n, off);
 	return sim_end(sf->at, err);
 }
@@ -510,6 +539,8 @@ static int sim_pwrite(struct file *f, const void *data, size_t n, u64 off,
 	if (err)
 		return sim_end(sf->at, err);
 	err = check_writable(sf, off + n, diag);
+	if (!err)
+		err = pass_bad_pages(in->sd, f->name, off, n, true, diag);
 	if (err || n == 0)
 		return sim_end(sf->at, err);
 	fits = fitting(in, n, off);

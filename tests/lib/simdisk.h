@@ -160,6 +160,13 @@ void simdisk_flip_bit(struct simdisk *sd, const char *name, u64 off,
 		      unsigned bit);
 void simdisk_poke(struct simdisk *sd, const char *name, u64 off,
 		  const void *data, size_t n);
+/*
+ * The 4 KiB at @off cannot be read any more, and so nothing less than all of
+ * them can be written; writing them makes them good again. Up to SIM_BAD_MAX
+ * of a disk; a clone has none. @name is borrowed.
+ */
+#define SIM_BAD_MAX 16
+void simdisk_break_page(struct simdisk *sd, const char *name, u64 off);
 
 struct sim_name {
 	char *path;

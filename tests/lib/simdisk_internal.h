@@ -131,6 +131,11 @@ struct simdisk {
 	struct machine me;		/* of who attaches */
 	struct sim_fault fault;
 	u64 fault_seen, nr_faults;
+	struct sim_bad {
+		const char *name;	/* NULL: good again */
+		u64 off;
+	} bad[SIM_BAD_MAX];
+	unsigned nr_bad;
 };
 
 /* A process's view. */

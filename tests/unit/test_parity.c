@@ -456,6 +456,25 @@ static void test_lengths(void **state)
 	world_release(&w);
 }
 
+/* Sectors that a disk cannot read, and so not write in part: those of the
+ * container, the last and incomplete one with them, are written back whole. */
+static void test_bad_sectors(void **state)
+{
+	struct parity_report r;
+	struct world w;
+
+	world_init(&w, 300 * SECTOR + 77, 5);
+	simdisk_break_page(w.sd, FILE_NAME, 0);
+	simdisk_break_page(w.sd, FILE_NAME, 100 * SECTOR);
+	simdisk_break_page(w.sd, FILE_NAME, 300 * SECTOR);
+	expect_read(&w, 3);
+	r = look(&w, true);
+	assert_int_equal(r.bad_sectors, 3);
+	assert_int_equal(r.hopeless, 0);
+	expect_healed(&w);
+	world_release(&w);
+}
+
 /* Damaged parity ------------------------------------------------------------*/
 
 static int try_open(struct world *w, const struct container_id *as)
@@ -684,6 +703,7 @@ int main(void)
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_parity_sectors),
 		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_bad_sectors),
 		cmocka_unit_test(test_two_copies),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_forged_sum),
