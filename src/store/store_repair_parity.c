@@ -193,15 +193,26 @@ static int remake(struct store_repair *r, const struct container_id *id,
 static int fix(struct store_repair *r, const struct store_parity_row *row,
 	       struct akin_diag *diag)
 {
+	struct akin_diag why = { 0 };
 	struct parity_report report;
 	bool none, broken;
 	int err = 0;
 
 	if (row->sectors) {
 		err = scan(r->p, &row->id, true, &report, &none, &broken,
-			   diag);
-		if (err || none || broken)
-			return err;
+			   &why);
+		/* A disk that has no place left for one may have for others. */
+		if (err && akin_error_class(err) == AKIN_CLASS_IO) {
+			store_repair_found(r, err, "container %llu: it cannot "
+					   "be written back: %s",
+					   (unsigned long long)row->id.number,
+					   why.text);
+			return 0;
+		}
+		if (err)
+			return diag_pass(diag, err, &why);
+		if (none || broken)
+			return 0;
 		r->out->sectors_healed += report.bad_sectors - report.hopeless;
 		if (!report.hopeless && !row->remake)
 			err = note_good(r, &row->id, diag);

@@ -388,6 +388,48 @@ static void test_repair(void **state)
 			      true, true });
 }
 
+/* Sectors that a check says parity makes up for. */
+static u64 healable(struct simpool *sp)
+{
+	struct akin_check_options opt = { .read_data = true };
+	struct akin_check_result r;
+	struct akin_diag d = { 0 };
+	struct akin_pool *p;
+
+	must(simpool_open(sp, false, &p, &d), &d);
+	ignore_result(akin_check(p, &opt, &r, NULL));
+	akin_pool_close(p);
+	return r.sectors_healable;
+}
+
+/* A file that no disk takes anything into: the others are written back. */
+static void test_refused(void **state)
+{
+	struct setup *s = *state;
+	struct simpool sp = simpool_clone(&s->damaged);
+	char name[FORMAT_NAME_MAX];
+	struct sim_fault fault = { .kinds = SIM_WRITE, .nth = 1,
+				   .code = -AKIN_E_io, .for_good = true,
+				   .name = name };
+	struct akin_diag d = { 0 };
+	u64 before = healable(&sp), after;
+	int err;
+
+	format_container_name(1, 0, name);
+	simdisk_fail(sp.data, &fault);
+	err = repair(s, &sp, &d);
+	assert_true(simdisk_nr_faults(sp.data) > 0);
+	assert_int_equal(akin_error_class(err), AKIN_CLASS_CORRUPT);
+	simdisk_fail(sp.data, &(struct sim_fault){ 0 });
+	after = healable(&sp);
+	assert_in_range(after, 1, 2);
+	assert_true(after < before);
+	expect_versions(s, &sp, 0, VERSIONS - 1, "refused");
+	must(repair(s, &sp, &d), &d);
+	assert_int_equal(healable(&sp), 0);
+	simpool_free(&sp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_backup),
 		cmocka_unit_test(test_reclaim),
 		cmocka_unit_test(test_repair),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
