@@ -158,11 +158,13 @@ int store_budget_split(size_t memory, unsigned nr_threads,
 size_t store_reading_memory(const struct store_budget *b);
 /*
  * A session takes memory for its streams (session_options.memory_bytes), most
- * of that for decoded groups too unless it @compares chunks: else writing
+ * of that for decoded groups too unless it @compares chunks, or compresses
+ * against chains of references of more than the default @depth: else writing
  * decodes little.
  */
-size_t store_stream_memory(const struct store_budget *b, bool compares);
-size_t store_take_stream_memory(struct akin_pool *p, bool compares);
+size_t store_stream_memory(const struct store_budget *b, bool compares,
+			   u8 depth);
+size_t store_take_stream_memory(struct akin_pool *p, bool compares, u8 depth);
 void store_return_stream_memory(struct akin_pool *p);
 
 /* store_parity.c: make a container's parity, if the container is sound; an error

@@ -496,7 +496,8 @@ int backup_begin(struct backup *b, struct akin_pool *p,
 	sopt.notice = opt->notice ? say_notice : NULL;
 	sopt.notice_ctx = b;
 	sopt.memory_bytes = store_take_stream_memory(p, sopt.verify !=
-						     SUPER_VERIFY_OFF) -
+						     SUPER_VERIFY_OFF,
+						     sopt.delta_depth) -
 			    store_similar_memory(p, b->engine) - b->set_aside;
 	err = fill_snapshot(b, paths, nr_paths, &sopt.info, diag);
 	if (!err)

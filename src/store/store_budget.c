@@ -15,6 +15,8 @@
  */
 #define THREAD_BYTES (2 * MiB)
 #define CACHES_MIN (8 * MiB)
+/* The default: its bases fit in what is left when streams have their share. */
+#define SHORT_CHAIN 2
 
 int store_budget_split(size_t memory, unsigned nr_threads,
 		       struct store_budget *out, struct akin_diag *diag)
@@ -54,22 +56,28 @@ size_t store_reading_memory(const struct store_budget *b)
 	return b->groups + b->streams / 2;
 }
 
-/* Of decoded groups, while a session writes. */
-static size_t writing_groups(const struct store_budget *b, bool compares)
+/*
+ * Of decoded groups, while a session writes. Long chains need room for half a
+ * dozen groups of each level, or bases are decoded again and again
+ * (docs/design/references.md).
+ */
+static size_t writing_groups(const struct store_budget *b, bool compares,
+			     u8 depth)
 {
-	return compares ? b->groups : b->groups / 4;
+	return compares || depth > SHORT_CHAIN ? b->groups : b->groups / 4;
 }
 
-size_t store_stream_memory(const struct store_budget *b, bool compares)
+size_t store_stream_memory(const struct store_budget *b, bool compares,
+			   u8 depth)
 {
-	return b->streams + b->groups - writing_groups(b, compares);
+	return b->streams + b->groups - writing_groups(b, compares, depth);
 }
 
-size_t store_take_stream_memory(struct akin_pool *p, bool compares)
+size_t store_take_stream_memory(struct akin_pool *p, bool compares, u8 depth)
 {
 	groupcache_set_budget(p->depot.groups,
-			      writing_groups(&p->budget, compares));
-	return store_stream_memory(&p->budget, compares);
+			      writing_groups(&p->budget, compares, depth));
+	return store_stream_memory(&p->budget, compares, depth);
 }
 
 void store_return_stream_memory(struct akin_pool *p)

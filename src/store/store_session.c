@@ -22,12 +22,13 @@ static void choose_limits(struct akin_session *s)
 				    p->super.verify != SUPER_VERIFY_OFF;
 	u8 verify = s->verify ? (u8)(s->verify - 1) : p->super.verify;
 	u8 engine = s->engine ? (u8)(s->engine - 1) : p->super.engine;
+	int depth = s->delta_depth ? s->delta_depth : p->super.delta_depth;
 	size_t streams;
 
 	s->object_memory = b->streams / OBJECT_SHARE;
 	/* As backup_begin() does it. */
-	streams = store_stream_memory(b, compares) - s->object_memory -
-		  store_similar_memory(p, engine);
+	streams = store_stream_memory(b, compares, (u8)(depth > 0 ? depth : 0)) -
+		  s->object_memory - store_similar_memory(p, engine);
 	l->max_objects = (u32)(s->object_memory / (2 * OBJECT_BYTES));
 	l->max_open = session_max_streams(&p->depot, streams, verify, engine);
 	l->max_readers = (u32)max_u64(1, min_u64(b->groups / READER_BYTES,

@@ -174,7 +174,7 @@ static int begin(struct akin_pool *p, u8 delta_depth, struct session **out,
 	snprintf(opt.info.host, sizeof(opt.info.host), "load");
 	snprintf(opt.info.command, sizeof(opt.info.command), "load");
 	opt.info.pid = (u32)getpid();
-	opt.memory_bytes = store_take_stream_memory(p, false);
+	opt.memory_bytes = store_take_stream_memory(p, false, delta_depth);
 	opt.delta_depth = delta_depth;
 	err = session_begin(&p->depot, p->catalog, &opt, out, diag);
 	if (!err)
