@@ -18,8 +18,12 @@
  */
 #include "gc/gc_internal.h"
 
-/* What may be there twice for a moment: the reserve of a small pool. */
+/* What may be there twice for a moment, even if there is room for more. */
 #define BATCH_BYTES (64 * MiB)
+/* By how much the pool may be larger for that moment than when the run began;
+ * of large pools this part. */
+#define SLACK_BYTES (4 * MiB)
+#define SLACK_SHARE 100
 #define BLOCK_BYTES 4096
 
 struct copy {
@@ -52,12 +56,42 @@ static bool worth_it(const struct gc *g, u64 from, u64 to)
 	       (from - to) * 200 >= from * g->threshold;
 }
 
+/* Bytes that may be written before others are given back. */
+static u64 batch_room(struct gc *g)
+{
+	struct gc_result *r = g->result;
+	u64 may;
+
+	/* What it says is of the marks' range. */
+	g->slack_bytes = max_u64(g->slack_bytes, max_u64(r->bytes / SLACK_SHARE,
+							 SLACK_BYTES));
+	may = g->slack_bytes + r->deleted_bytes;
+	return min_u64(may - min_u64(may, r->copied_bytes), BATCH_BYTES);
+}
+
+/* How many candidates from @at on fit into a batch; one does in any case. */
+static u32 batch_size(struct gc *g, u32 at)
+{
+	u64 room = batch_room(g), bytes = 0;
+	u32 nr = 0, max = (u32)min_u64(g->nr_candidates - at, CATALOG_BATCH);
+
+	while (nr < max) {
+		bytes += g->candidates[at + nr].file_bytes -
+			 g->candidates[at + nr].dead_bytes;
+		if (nr && bytes > room)
+			break;
+		nr++;
+	}
+	return nr;
+}
+
 /* 1: not in this batch; an error of class NOSPACE: no room. */
 static int write_one(struct copy *c, const struct gc_candidate *from, u32 to,
 		     struct akin_diag *diag)
 {
 	struct catalog_switch *s = &c->switches[c->nr];
 	struct gc *g = c->g;
+	bool dropped = g->refs_dropped;
 	u32 left = 0;
 	u64 bytes;
 	int err;
@@ -82,6 +116,7 @@ static int write_one(struct copy *c, const struct gc_candidate *from, u32 to,
 		g->refs_dropped |= left > 0;
 		return 0;
 	}
+	g->refs_dropped = dropped;
 	gc_unlink(g, s->number, s->to, &bytes);
 	if (!err)
 		g->result->kept_below_bytes += from->dead_bytes;
@@ -96,11 +131,11 @@ static int write_batch(struct copy *c, u32 *at, struct akin_diag *diag)
 	struct gc *g = c->g;
 	int err;
 
-	nr = (u32)min_u64(g->nr_candidates - *at, CATALOG_BATCH);
+	nr = batch_size(g, *at);
 	for (i = 0; i < nr; i++)
 		numbers[i] = g->candidates[*at + i].number;
 	err = catalog_reserve_generations(g->catalog, numbers, nr, to, diag);
-	for (i = 0; !err && i < nr && c->bytes < BATCH_BYTES; i++) {
+	for (i = 0; !err && i < nr; i++) {
 		g->result->limited = limit && g->written_bytes >= limit;
 		if (g->result->limited)
 			break;

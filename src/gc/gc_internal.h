@@ -69,7 +69,8 @@ struct gc {
 	u32 nr_dead, cap_dead;
 	struct gc_candidate *candidates;	/* in the order of copying */
 	u32 nr_candidates, cap_candidates;
-	/* Groups leave bases that only they need, for what is in here. */
+	u64 slack_bytes;	/* gc_copy.c */
+	/* Groups leave bases that only they need, for what is in @heirs. */
 	bool leaving;
 	struct gc_heirs *heirs;
 	u64 *unlearned;		/* containers to be looked at for more of them,
