@@ -17,7 +17,7 @@
 #include "loadgen_internal.h"
 
 #define GOLDEN_BYTES 1048576
-#define GOLDEN_SUM 0x78cc3687c82f81ccull
+#define GOLDEN_SUM 0xe56b3dab2c926dafull
 #define GOLDEN_OBJECTS 72
 #define GOLDEN_SIZES 0x2cde6fb5140a6a52ull
 
@@ -380,6 +380,30 @@ static void test_same_everywhere(void **state)
 	loadgen_free(l);
 }
 
+/* Loads of seeds next to each other have nothing in common. */
+static void test_seeds(void **state)
+{
+	struct loadgen_options opt = { .unit_bytes = 4096,
+				       .stream_bytes = 64 * 4096,
+				       .random_share = -1 };
+	u8 a[64], b[64];
+	struct loadgen *l[2];
+	u64 i, k;
+
+	l[0] = make(&opt);
+	opt.seed = 1;
+	l[1] = make(&opt);
+	for (i = 0; i < 64; i++) {
+		loadgen_fill(l[0], i, 1024, a, sizeof(a));
+		for (k = 0; k < 64; k++) {
+			loadgen_fill(l[1], k, 1024, b, sizeof(b));
+			assert_memory_not_equal(a, b, sizeof(a));
+		}
+	}
+	loadgen_free(l[0]);
+	loadgen_free(l[1]);
+}
+
 /* Bytes of @a's units of 64 that are somewhere in @b, at any offset that is
  * found by sums of 64 bytes at every place of @b. */
 static u64 shared_bytes(const u8 *a, size_t na, const u8 *b, size_t nb)
@@ -482,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_random_access),
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_same_everywhere),
+		cmocka_unit_test(test_seeds),
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_refused),
 	};

@@ -68,13 +68,14 @@ static void fill_segment(const struct loadgen *l, uint64_t content,
 			 uint64_t base, uint32_t nr, unsigned char *to)
 {
 	struct stamp stamp = { MAGIC, content };
+	/* Mixed: else contents of one seed would be others of the next. */
+	uint64_t seed = loadgen_mix(l->opt.seed);
 
-	random_segment(loadgen_mix2(l->opt.seed ^ base, nr), to,
-		       l->random_bytes);
+	random_segment(loadgen_mix2(seed ^ base, nr), to, l->random_bytes);
 	memset(to + l->random_bytes, 0, SEGMENT - l->random_bytes);
 	if (base != content)
-		change_segment(l, loadgen_mix2(l->opt.seed ^ content,
-					       ~(uint64_t)nr), to);
+		change_segment(l, loadgen_mix2(seed ^ content, ~(uint64_t)nr),
+			       to);
 	if (nr == 0)
 		memcpy(to, &stamp, sizeof(stamp));
 }
