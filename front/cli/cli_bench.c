@@ -137,6 +137,7 @@ int cli_cmd_bench(struct cli *c)
 		.counts = counts,
 		.nr_counts = a->operands.nr - 1,
 		.nr_files = a->bench_files,
+		.nr_fingerprints = a->bench_fingerprints,
 		.traces = a->traces.v,
 		.nr_traces = a->traces.nr,
 		.tick = on_tick,

@@ -767,9 +767,12 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	"beside repeating data, restores beside backups. streams without numbers is\n"
 	"followed by both.\n"
 	"\n"
-	"verify compares the levels of verification. growth feeds a pool step by\n"
-	"step (default 8) and sees whether new and old data keep their rates. micro\n"
-	"measures cutting, fingerprints and codecs alone.\n"
+	"verify compares the levels of verification, with blocks that are all equal\n"
+	"and with data that repeats and is larger than the caches. growth feeds a\n"
+	"pool step by step (default 8) and sees whether new and old data keep their\n"
+	"rates, beside a small pool in each step; --fingerprints makes its index as\n"
+	"large as that of a pool that would not fit here. micro measures cutting,\n"
+	"fingerprints, lookups, codecs and decoding alone, each beside its bound.\n"
 	"\n"
 	"files lists directories of an imaging study, reads ten files and writes\n"
 	"ten: in the plain file system, with each codec (or that of --compression),\n"
@@ -784,7 +787,9 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	  { "akin bench --files 4000 --size 1M files 1000 --report files.html",
 	    "A study of 4 GB, and a pool of four million files." },
 	  { "akin bench --size 1G --memory 64M growth 32 --json",
-	    "A pool much larger than its memory." } },
+	    "A pool much larger than its memory." },
+	  { "akin bench --fingerprints 1000000000 growth 11",
+	    "One of 8 TB, in 32 GB of disk." } },
 	1, CLI_ANY, CLI_COMPLETE_NONE },
 
 [CLI_VERSION] = {

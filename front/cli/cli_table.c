@@ -286,6 +286,10 @@ const struct cli_option cli_options[] = {
 	{ "files", 0, CLI_KEEP, "N", B(BENCH), AT(bench_files),
 	  "files: a study of N files (default 1000), each of --size (default "
 	  "256K)", .line_only = true },
+	{ "fingerprints", 0, CLI_KEEP, "N", B(BENCH), AT(bench_fingerprints),
+	  "growth: besides data, N fingerprints of chunks that are not there "
+	  "(16 bytes of disk each, twice while they are merged)",
+	  .line_only = true },
 	{ "dir", 0, CLI_STRING, "DIR", B(BENCH), AT(bench_dir),
 	  "make pools in DIR, and remove them (default: TMPDIR, or /tmp)",
 	  .complete = CLI_COMPLETE_DIR, .line_only = true },

@@ -93,7 +93,7 @@ struct cli_args {
 	unsigned load_streams, load_set, load_similar_bytes;
 	unsigned load_generations, load_generation;
 	const char *bench_dir, *report;
-	unsigned bench_files;
+	unsigned bench_files, bench_fingerprints;
 	/* estimate; load_seed and report, too */
 	const char *sample, *every, *scratch;
 	uint64_t scratch_size;

@@ -77,14 +77,42 @@ assert_eq "ratios" "$(jq -r 'select(.bar) | .ratio > 0' "$out" | sort -u)" true
 expect 2 "$AKIN" bench targets 10
 
 bench verify
-assert_eq "levels" "$(jq -r 'select(.verify) | .verify' "$out" | paste -sd ' ')" \
-	"off match write"
-# Only who compares reads data and compares chunks.
-assert_eq "compared" "$(jq -r 'select(.verify) | .compared > 0' "$out" |
-	paste -sd ' ')" "false true true"
+# NUMBER REPORT: of each level
+levels() {
+	jq -r "select(.type == \"$2\") | $1" "$out" | paste -sd ' '
+}
+for kind in verify verify_repeating; do
+	assert_eq "levels" "$(levels .verify $kind)" "plain off match write"
+	# Only who compares compares chunks.
+	assert_eq "compared, $kind" "$(levels '.compared > 0' $kind)" \
+		"false false true true"
+	assert_eq "relative to none" "$(levels '.again_of_off == 1' $kind |
+		cut -d' ' -f2)" true
+done
+# Equal blocks are stored once, and nothing has to be read to compare them.
+assert_eq "stored once" "$(levels '.ratio > 5' verify)" \
+	"false true true true"
+assert_eq "stored as often as they come" \
+	"$(levels '.ratio < 2.2' verify_repeating)" "true true true true"
+assert_eq "read to compare" "$(levels '.data_read_mb > 0.5' verify_repeating)" \
+	"false false true true"
+
+# Each step brings as much new data, and fingerprints count as data of 8 KiB.
+bench growth 3 --fingerprints 40000 --report "$tmp/growth.html"
+assert_eq "grows" "$(jq -r 'select(.type == "growth") | .data_gb * 100 |
+	floor' "$out" | paste -sd ' ')" "0 16 33"
+assert_eq "new data is stored" "$(jq -s 'map(select(.type == "growth") |
+	.pool_mb) | .[2] / .[0] > 2.8' "$out")" true
+assert_eq "memory" "$(jq -r 'select(.type == "growth") | .memory_mb > 1' \
+	"$out" | sort -u)" true
+assert_eq "level" "$(jq -r 'select(.type == "growth_flat") |
+	[.data, .bar, .last_of_first > 0] | join(" ")' "$out" | paste -sd ,)" \
+	"new data 0.9 true,old data again 0.9 true"
+assert_says "$tmp/growth.html" 'Memory of the process'
 TMPDIR=$tmp/pools expect 0 "$AKIN" bench --size 2M growth 2
-assert_says "$out" '^ +pool MB +new MB/s'
-assert_eq "rows" "$(grep -cE '^ +[0-9]+ +[0-9]+ +[0-9]+ ' "$out")" 2
+assert_says "$out" '^ +data GB +pool MB +new MB/s'
+assert_eq "rows" "$(grep -cE '^ +[0-9.]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9.]+ ' \
+	"$out")" 2
 expect 2 "$AKIN" bench nothing
 expect 2 "$AKIN" bench verify 3
 expect 2 "$AKIN" bench streams 0

@@ -79,6 +79,7 @@ struct measure_options {
 				 * which; files: how many times as many */
 	uint32_t nr_counts;
 	uint32_t nr_files;	/* files; 0: the default */
+	uint64_t nr_fingerprints;	/* growth: in all steps together */
 	const char *const *traces;	/* growth: a step each */
 	uint32_t nr_traces;
 	/* Between two measurements: non-zero ends it. May be NULL. */

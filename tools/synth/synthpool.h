@@ -18,6 +18,10 @@
  */
 int synthpool_make(const char *path, u64 nr, struct akin_diag *diag)
 	__must_check;
+/* @nr more into a pool that exists, and whose index merges what they make too
+ * many in the transactions that follow. */
+int synthpool_grow(const char *path, u64 nr, struct akin_diag *diag)
+	__must_check;
 /* The same with a pool that is open; it does not know them until it is opened
  * again. */
 int synthpool_fill(struct akin_pool *p, u64 nr, struct akin_diag *diag)

@@ -66,8 +66,9 @@ static int add_run(struct filler *f, u64 nr, u32 tier, struct akin_diag *diag)
 	u64 number;
 	int err;
 
-	s.seed = f->nr_runs + 1;
 	s.first_container = f->first_container + f->nr_filled / CHUNKS_EACH;
+	/* Of no two runs of a pool the same. */
+	s.seed = s.first_container * MAX_RUNS + f->nr_runs;
 	err = catalog_reserve(f->p->catalog, f->info.number, NUMBER_RUN, 1,
 			      &number, diag);
 	if (!err)
@@ -132,19 +133,25 @@ int synthpool_fill(struct akin_pool *p, u64 nr, struct akin_diag *diag)
 	return err;
 }
 
-int synthpool_make(const char *path, u64 nr, struct akin_diag *diag)
+int synthpool_grow(const char *path, u64 nr, struct akin_diag *diag)
 {
-	struct akin_init_options iopt = { .path = path };
 	struct akin_open_options opt = { .path = path };
 	struct akin_pool *p;
 	int err;
 
-	err = akin_pool_init(&iopt, diag);
-	if (!err && nr > 0)
-		err = akin_pool_open(&opt, &p, diag);
-	if (err || nr == 0)
+	err = akin_pool_open(&opt, &p, diag);
+	if (err)
 		return err;
 	err = synthpool_fill(p, nr, diag);
 	akin_pool_close(p);
 	return err;
+}
+
+int synthpool_make(const char *path, u64 nr, struct akin_diag *diag)
+{
+	struct akin_init_options iopt = { .path = path };
+	int err;
+
+	err = akin_pool_init(&iopt, diag);
+	return err || nr == 0 ? err : synthpool_grow(path, nr, diag);
 }

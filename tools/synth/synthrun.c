@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "testlib.h"
-
 #include "index/index_internal.h"
 #include "synthrun.h"
 
@@ -22,13 +20,15 @@ static void levels_of(u64 nr, struct levels *l)
 	l->first[RUN_LEVELS] = nr;
 }
 
-/* The @k-th word of entry @i. */
+/* The @k-th word of entry @i: splitmix64, Steele, Lea and Flood 2014. */
 static u64 word_of(const struct synthrun *s, u64 i, u32 k)
 {
-	struct rng r = { s->seed ^ i * 0xd1342543de82ef95ull };
+	u64 z = (s->seed ^ i * 0xd1342543de82ef95ull) +
+		(k + 1) * 0x9e3779b97f4a7c15ull;
 
-	r.s += k * 0x9e3779b97f4a7c15ull;
-	return rng_next(&r);
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
 }
 
 static u64 prefix_of(const struct synthrun *s, const struct levels *l,

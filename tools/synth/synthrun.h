@@ -2,7 +2,7 @@
 /*
  * Index runs of any size, from nothing.
  *
- * For tests of memory and speed in pools that would take days to fill. The
+ * For what memory and speed are in pools that would take days to fill. The
  * i-th fingerprint and its place are functions of a seed, so nothing is kept:
  * a run of 100 million entries is written in a minute, within 2 MiB.
  *
