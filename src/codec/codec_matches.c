@@ -40,6 +40,10 @@
 #define MATCH_BYTES_MIN 24
 #define LITERALS_MAX_SHARE 4
 #define MATCHES_MAX 8192
+/* What copies next to nothing from its references in its first quarter is given
+ * up there. */
+#define DOUBTFUL_PART 4
+#define REFERRED_MIN_PART 50
 
 struct match_finder {
 	u32 far[1 << FAR_LOG];
@@ -68,6 +72,8 @@ struct search {
 	u32 dist[2];		/* of the last matches */
 	u32 nr, max;		/* of mf->matches */
 	u32 nr_literals, max_literals;
+	u32 referred;		/* bytes, as in match_tally */
+	u32 doubtful;		/* from this position on it is looked at that */
 };
 
 /* Something that may begin at s->at. */
@@ -140,6 +146,7 @@ static bool tell(struct search *s, u32 from, u32 len)
 	m->len = len;
 	s->nr++;
 	s->nr_literals += m->literals;
+	s->referred += from < s->ref_len ? len : 0;
 	if (m->dist != s->dist[0]) {
 		s->dist[1] = s->dist[0];
 		s->dist[0] = m->dist;
@@ -230,7 +237,14 @@ static struct candidate find(struct search *s)
 	return look_up(s);
 }
 
-/* False: there is no room for so many. */
+/* After a part of the group, is anything of it in the references? */
+static bool refers(struct search *s)
+{
+	s->doubtful = UINT32_MAX;
+	return s->referred > (s->at - s->ref_len) / REFERRED_MIN_PART;
+}
+
+/* False: there is no room for so many, or it is not worth going on. */
 static bool search_block(struct search *s)
 {
 	struct candidate c;
@@ -239,6 +253,8 @@ static bool search_block(struct search *s)
 	s->at = s->anchor;
 	while (s->end - s->at > 8) {
 		c = find(s);
+		if (!c.len && s->at >= s->doubtful && !refers(s))
+			return false;
 		if (!c.len)
 			s->at += 1 + ((s->at - s->anchor) >> SKIP_LOG);
 		else if (!tell_extended(s, c) || !tell_returns(s))
@@ -266,10 +282,12 @@ static void enter_references(struct match_finder *mf, const u8 *ref,
 }
 
 size_t match_finder_run(struct match_finder *mf, const u8 *ref, size_t ref_len,
-			const u8 *data, size_t n, const struct match **out)
+			const u8 *data, size_t n, const struct match **out,
+			struct match_tally *tally_ret)
 {
 	struct search s = { .mf = mf, .ref = ref, .data = data };
 	u32 end = (u32)(ref_len + n);
+	bool found = true;
 
 	s.ref_len = s.anchor = (u32)ref_len;
 	/* And one for the end of each block. */
@@ -279,13 +297,15 @@ size_t match_finder_run(struct match_finder *mf, const u8 *ref, size_t ref_len,
 	/* As if the group were where the references begin. */
 	s.dist[0] = ref_len ? s.ref_len : 1;
 	s.dist[1] = 1;
+	s.doubtful = s.ref_len + (u32)(n / DOUBTFUL_PART);
 	enter_references(mf, ref, s.ref_len);
-	while (s.anchor < end) {
+	while (found && s.anchor < end) {
 		s.end = s.anchor + (u32)min_u64(end - s.anchor,
 						MATCHES_BLOCK_BYTES);
-		if (!search_block(&s))
-			return 0;
+		found = search_block(&s);
 	}
+	tally_ret->looked_at = (u32)max_u64(s.at, s.anchor) - s.ref_len;
+	tally_ret->referred = s.referred;
 	*out = mf->matches;
-	return s.nr;
+	return found ? s.nr : 0;
 }

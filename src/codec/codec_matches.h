@@ -23,6 +23,12 @@ struct match {
 	u32 dist, literals, len;
 };
 
+/* Bytes of the group that were looked at, and those that are copies of
+ * references. */
+struct match_tally {
+	u32 looked_at, referred;
+};
+
 struct match_finder;
 /* NULL: no memory. */
 struct match_finder *match_finder_new(void) __must_check;
@@ -32,9 +38,11 @@ void match_finder_free(struct match_finder *mf);
 /*
  * All of @data, as matches in the order of the bytes, in blocks. *out is
  * borrowed until the next call. 0: it is not made of long copies; another
- * search does better. References and group have up to INT32_MAX bytes together.
+ * search does better. *tally_ret is of what was looked at until that was known.
+ * References and group have up to INT32_MAX bytes together.
  */
 size_t match_finder_run(struct match_finder *mf, const u8 *ref, size_t ref_len,
-			const u8 *data, size_t n, const struct match **out);
+			const u8 *data, size_t n, const struct match **out,
+			struct match_tally *tally_ret);
 
 #endif

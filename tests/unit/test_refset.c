@@ -185,9 +185,9 @@ static void test_gate_gains(void **state)
 	assert_int_equal(trials, 4);
 	assert_int_equal(refgate_plain_estimate(rg, 5000), 3000);
 	/* A group that does not resemble anything is known by its size. */
-	assert_true(refgate_doubts(rg, 1000, 590));
-	assert_false(refgate_judge(rg, 1000, 590, 600));
-	assert_true(refgate_judge(rg, 1000, 582, 600));
+	assert_true(refgate_doubts(rg, 1000, 541));
+	assert_false(refgate_judge(rg, 1000, 541, 600));
+	assert_true(refgate_judge(rg, 1000, 540, 600));
 	refgate_drop(rg);
 }
 
@@ -203,11 +203,11 @@ static int rest_of(struct refgate *rg)
 
 static void test_gate_rests(void **state)
 {
-	static const int want[] = { 8, 16, 32, 64, 64 };
+	static const int want[] = { 4, 8, 16, 32, 32 };
 	struct refgate *rg = refgate_new(), *shared = refgate_share(rg);
 	size_t i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 8; i++) {
 		assert_int_not_equal(refgate_plan(rg), REF_REST);
 		assert_false(refgate_rests(rg));
 		assert_false(refgate_judge(rg, 1000, 700, 700));
@@ -218,10 +218,10 @@ static void test_gate_rests(void **state)
 		/* rest_of() has taken the plan of a trial. */
 		refgate_lost(rg);
 	}
-	assert_int_equal(rest_of(rg), 64);
+	assert_int_equal(rest_of(rg), 32);
 	/* A rest also ends where nobody finds neighbours meanwhile. */
 	refgate_lost(rg);
-	for (i = 0; i < 64; i++) {
+	for (i = 0; i < 32; i++) {
 		assert_true(refgate_rests(rg));
 		refgate_pass(rg);
 	}
