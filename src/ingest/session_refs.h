@@ -16,9 +16,9 @@
  *     references.
  *
  * And as long as it fits: REFS_MAX_BYTES per byte of a full group, and
- * REFS_MAX_GROUPS groups to decode; the best place of every chunk comes before
- * the second best of any. What is taken is laid out in the order of arrival,
- * which is mostly that of the old stream.
+ * REFS_MAX_GROUPS groups to decode, which the best places of chunks choose; the
+ * best place of every chunk comes before the second best of any. What is taken
+ * is laid out in the order of arrival, which is mostly that of the old stream.
  *
  * Containers are sealed in an order in which no container comes before one it
  * refers to (R1), and published in that order: what a checkpoint or commit

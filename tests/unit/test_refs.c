@@ -513,22 +513,29 @@ static void test_many_groups(void **state)
 	for (i = 0; i < 24; i++)
 		want[i] = near[i] = (struct group_ref){ a, i * PER_GROUP / 4,
 							1 };
-	/* Four of them lie in one group: six groups in all. */
+	/* The best place says which group; four of them lie in it. */
 	c = put(&w, 0, 1, near, 24).container;
+	end(&w);
+	expect_refs(&w, c, 0, 1, want, 4);
+	/* Each is the best one of its chunk: there are six groups. */
+	begin(&w, 2);
+	for (i = 0; i < 24; i++)
+		c = put(&w, i * PER_GROUP / 4, 2, near + i, 1).container;
 	end(&w);
 	expect_refs(&w, c, 0, 1, want, 24);
 
-	/* 24 groups of one chunk each: the first 16 are used. */
-	for (i = 0; i < 24; i++) {
+	/* Seven groups of one chunk each: the first six are used. */
+	for (i = 0; i < 7; i++) {
 		begin(&w, 2);
 		near[i].container = put(&w, i, 50, NULL, 0).container;
 		near[i].entry = 0;
 		end(&w);
 	}
 	begin(&w, 2);
-	c = put(&w, 0, 51, near, 24).container;
+	for (i = 0; i < 7; i++)
+		c = put(&w, i, 51, near + i, 1).container;
 	end(&w);
-	expect_refs(&w, c, 0, 1, near, 16);
+	expect_refs(&w, c, 0, 1, near, 6);
 	world_release(&w);
 }
 
