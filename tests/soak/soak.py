@@ -53,7 +53,7 @@ class Soak:
             env.pop(name, None)
         self.runner = Runner(args.akin, self.pool, work, env)
         self.model = Model()
-        self.world = World(self.runner, self.model)
+        self.world = World(self.runner, self.model, self.mounted)
         self.actors = [self.actor('a%d' % i) for i in range(args.actors)]
         self.failures = []
 
