@@ -74,6 +74,9 @@ int cli_open(struct cli *c, bool read_only);
 /* To read data: who may write marks the damage that he comes upon, others read
  * all the same. */
 int cli_open_reader(struct cli *c);
+/* Does @err say that a snapshot which was listed has been forgotten since? Then
+ * there is nothing to complain of, and c->diag is empty. */
+bool cli_gone(struct cli *c, int err);
 /* Of the pool that -p names, or *pool_ret = NULL without. Nothing is opened;
  * for those who look at others' counters. */
 int cli_identify(struct cli *c, char id[AKIN_POOL_ID], const char **pool_ret);

@@ -119,6 +119,14 @@ int cli_open_reader(struct cli *c)
 	return cli_open(c, true);
 }
 
+bool cli_gone(struct cli *c, int err)
+{
+	if (err != -AKIN_E_snap_unknown)
+		return false;
+	memset(&c->diag, 0, sizeof(c->diag));
+	return true;
+}
+
 int cli_identify(struct cli *c, char id[AKIN_POOL_ID], const char **pool_ret)
 {
 	*pool_ret = NULL;

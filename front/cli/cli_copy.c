@@ -150,6 +150,10 @@ static int copy_all(struct cli *c, struct akin_pool *to,
 	for (i = 0; !err && i < s->nr; i++) {
 		opt.snapshot = s->v[i];
 		err = akin_copy(c->pool, to, &opt, &r, &c->diag);
+		if (c->args.operands.nr == 2 && cli_gone(c, err)) {
+			err = 0;
+			continue;
+		}
 		if (err)
 			break;
 		add(&sums, &r);

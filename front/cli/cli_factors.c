@@ -58,6 +58,23 @@ static int keep_newest(void *ctx, const struct akin_snapshot *s)
 	return 0;
 }
 
+/* Of the newest snapshot, if there is any. */
+static int factors_of_newest(struct cli *c, struct akin_snapshot *newest,
+			     struct akin_factors *out)
+{
+	int err;
+
+	do {
+		newest->number = 0;
+		err = akin_snapshot_each(c->pool, NULL, keep_newest, newest,
+					 &c->diag);
+		if (!err && newest->number)
+			err = akin_stats_factors(c->pool, newest->number, out,
+						 &c->diag);
+	} while (cli_gone(c, err));
+	return err;
+}
+
 int cli_pool_factors(struct cli *c)
 {
 	struct akin_snapshot newest = { 0 };
@@ -66,11 +83,7 @@ int cli_pool_factors(struct cli *c)
 
 	err = akin_stats_factors(c->pool, 0, &pool, &c->diag);
 	if (!err)
-		err = akin_snapshot_each(c->pool, NULL, keep_newest, &newest,
-					 &c->diag);
-	if (!err && newest.number)
-		err = akin_stats_factors(c->pool, newest.number, &run,
-					 &c->diag);
+		err = factors_of_newest(c, &newest, &run);
 	if (err)
 		return err;
 	if (c->args.json) {

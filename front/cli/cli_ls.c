@@ -271,6 +271,8 @@ int cli_cmd_find(struct cli *c)
 		s.now = &s.snaps[i];
 		err = akin_snapshot_list(c->pool, s.now->number, "/", true,
 					 on_candidate, &s, &c->diag);
+		if (!c->args.snapshots.nr && cli_gone(c, err))
+			err = 0;
 		if (!err && cli_signal_received())
 			err = cli_fail(&c->diag, -AKIN_E_interrupted,
 				       "interrupted");
