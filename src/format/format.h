@@ -26,6 +26,7 @@ struct pool_id {
 
 /* Names of the files and directories of a pool, relative to their disk. */
 #define FILE_SUPERBLOCK "superblock"	/* on both disks */
+#define FILE_POLICY     "policy"	/* data disk: a copy of the rules */
 #define FILE_CATALOG    "catalog"	/* metadata disk: SQLite */
 #define FILE_LOCKS      "locks"		/* metadata disk: never unlinked */
 #define FILE_SIMILAR    "similar"	/* metadata disk: the similarity table */
@@ -73,6 +74,7 @@ enum format_kind {
 	FORMAT_PIECE,		/* leaf or node of a recipe */
 	FORMAT_LISTING,		/* tree records */
 	FORMAT_PARITY,
+	FORMAT_RULEBOOK,
 };
 /*
  * By magics alone, so a damaged structure is still recognised: of a superblock

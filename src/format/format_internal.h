@@ -24,6 +24,7 @@
 #define FORMAT_MAGIC_RUN "AKINRUN"
 #define FORMAT_MAGIC_SIMILAR "AKINSIM"
 #define FORMAT_MAGIC_PARITY "AKINPAR"
+#define FORMAT_MAGIC_RULEBOOK "AKINPOL"
 #define FORMAT_CHECKSUM_BYTES 8
 
 /* XXH3-64; the seeded one binds a structure to what the seed stands for. */

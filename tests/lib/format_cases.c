@@ -314,6 +314,26 @@ static int decode_label(const u8 *data, size_t len, struct buf *again)
 	return err;
 }
 
+static int encode_rulebook(struct buf *out)
+{
+	struct rulebook r;
+
+	sample_rulebook(&r);
+	return rulebook_encode(&r, out);
+}
+
+static int decode_rulebook(const u8 *data, size_t len, struct buf *again)
+{
+	struct rulebook r;
+	int err;
+
+	err = rulebook_decode(data, len, &r);
+	if (!err)
+		err = must(rulebook_encode(&r, again));
+	rulebook_release(&r);
+	return err;
+}
+
 static int encode_run_header(struct buf *out)
 {
 	struct run_header h;
@@ -551,6 +571,8 @@ const struct format_case format_cases[] = {
 	  encode_snapshot, decode_snapshot, seal_snapshot, true, true },
 	{ "label", "snapshot.md", "label",
 	  encode_label, decode_label, seal_snapshot, true, true },
+	{ "policy", "policy.md", "policy",
+	  encode_rulebook, decode_rulebook, seal_snapshot, true, true },
 	{ "run-header", "run.md", "run",
 	  encode_run_header, decode_run_header, seal_run_header, true, false },
 	{ "run-page", "run.md", "run",

@@ -252,6 +252,22 @@ void sample_label(struct label *out)
 	out->nr_tags = ARRAY_SIZE(tags);
 }
 
+void sample_rulebook(struct rulebook *out)
+{
+	static char daily[] = "daily", tag[] = "tag", within[] = "within";
+	static char seven[] = "7", first[] = "before upgrade";
+	static char second[] = "year's end", span[] = "30d";
+	static char *names[] = { daily, tag, tag, within };
+	static char *values[] = { seven, first, second, span };
+
+	memset(out, 0, sizeof(*out));
+	out->pool = sample_pool;
+	out->txn = 300;
+	out->names = names;
+	out->values = values;
+	out->nr = ARRAY_SIZE(names);
+}
+
 void sample_run_header(struct run_header *out)
 {
 	memset(out, 0, sizeof(*out));

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "format/format_container.h"
 #include "format/format_label.h"
+#include "format/format_rulebook.h"
 #include "format/format_run.h"
 #include "format/format_parity.h"
 #include "format/format_similar.h"
@@ -69,6 +70,7 @@ void sample_content_root(struct content *out);
 void sample_super(struct super *out);
 void sample_snapshot(struct snapshot *out);
 void sample_label(struct label *out);
+void sample_rulebook(struct rulebook *out);
 void sample_run_header(struct run_header *out);
 void sample_run_page(const struct run_entry **e, u32 *nr_ret);
 void sample_tree_file(struct node *out);

@@ -361,6 +361,103 @@ static void test_label_rules(void **state)
 #undef REFUSED
 }
 
+/* The policy --------------------------------------------------------------*/
+
+static void test_rulebook_fields(void **state)
+{
+	struct rulebook in, out;
+	struct buf b = { 0 };
+
+	sample_rulebook(&in);
+	assert_int_equal(rulebook_encode(&in, &b), 0);
+	assert_int_equal(rulebook_decode(b.data, b.len, &out), 0);
+	buf_reset(&b);
+	assert_memory_equal(&out.pool, &in.pool, sizeof(in.pool));
+	assert_true(out.txn == 300 && out.nr == 4);
+	assert_string_equal(out.names[0], "daily");
+	assert_string_equal(out.values[0], "7");
+	assert_string_equal(out.names[2], "tag");
+	assert_string_equal(out.values[2], "year's end");
+	rulebook_release(&out);
+	rulebook_release(&out);
+	/* None is a policy, too. */
+	memset(&in, 0, sizeof(in));
+	assert_int_equal(rulebook_encode(&in, &b), 0);
+	assert_int_equal(b.len, 0x38);
+	assert_int_equal(rulebook_decode(b.data, b.len, &out), 0);
+	assert_true(!out.names && !out.values && !out.nr && !out.txn);
+	buf_release(&b);
+}
+
+static int rulebook_try(const struct rulebook *r)
+{
+	struct buf b = { 0 };
+	int err = rulebook_encode(r, &b);
+
+	buf_release(&b);
+	return err;
+}
+
+static void test_rulebook_rules(void **state)
+{
+	static char empty[] = "", a[] = "a", b[] = "b", name[65];
+	char *ab[] = { a, b }, *aa[] = { a, a }, *ba[] = { b, a };
+	char *none[] = { empty, b };
+	char *longer[] = { name };
+	struct rulebook r = { .names = ab, .values = ab, .nr = 2 };
+
+	memset(name, 'n', RULEBOOK_RULE_MAX);
+	assert_int_equal(rulebook_try(&r), 0);
+	r.values = aa;
+	assert_int_equal(rulebook_try(&r), 0);
+	r.names = aa;
+	assert_int_equal(rulebook_try(&r), -AKIN_E_bad_order);
+	r.values = ba;
+	assert_int_equal(rulebook_try(&r), -AKIN_E_bad_order);
+	r.values = ab;
+	assert_int_equal(rulebook_try(&r), 0);
+	r.names = ba;
+	assert_int_equal(rulebook_try(&r), -AKIN_E_bad_order);
+	r.names = none;
+	assert_int_equal(rulebook_try(&r), -AKIN_E_bad_field);
+	r = (struct rulebook){ .names = longer, .values = aa, .nr = 1 };
+	assert_int_equal(rulebook_try(&r), 0);
+	name[RULEBOOK_RULE_MAX] = 'n';
+	assert_int_equal(rulebook_try(&r), -AKIN_E_bad_length);
+	r.nr = RULEBOOK_MAX_RULES + 1;
+	assert_int_equal(rulebook_try(&r), -AKIN_E_bad_length);
+}
+
+/* Names without as many values: nothing an encoder would make. */
+static void test_rulebook_counts(void **state)
+{
+	const struct format_case *fc = format_case_find("policy");
+	struct rulebook out;
+	struct buf b = { 0 };
+	size_t at;
+
+	memset(&out, 0, sizeof(out));
+	assert_int_equal(rulebook_encode(&out, &b), 0);
+	b.len -= FORMAT_CHECKSUM_BYTES;
+	at = format_section_begin(&b, 1 | FORMAT_SECTION_REQUIRED);
+	buf_put(&b, "a\0b", 4);
+	format_section_end(&b, at);
+	buf_put_le64(&b, 0);
+	fc->seal(b.data, b.len);
+	assert_int_equal(rulebook_decode(b.data, b.len, &out),
+			 -AKIN_E_bad_field);
+	b.len -= FORMAT_CHECKSUM_BYTES;
+	at = format_section_begin(&b, 2 | FORMAT_SECTION_REQUIRED);
+	buf_put(&b, "a\0b\0c", 6);
+	format_section_end(&b, at);
+	buf_put_le64(&b, 0);
+	fc->seal(b.data, b.len);
+	assert_int_equal(rulebook_decode(b.data, b.len, &out),
+			 -AKIN_E_bad_field);
+	assert_true(!out.names && !out.values);
+	buf_release(&b);
+}
+
 /* Runs --------------------------------------------------------------------*/
 
 static void test_run_header_fields(void **state)
@@ -656,6 +753,9 @@ int main(void)
 		cmocka_unit_test(test_snapshot_rules),
 		cmocka_unit_test(test_label_fields),
 		cmocka_unit_test(test_label_rules),
+		cmocka_unit_test(test_rulebook_fields),
+		cmocka_unit_test(test_rulebook_rules),
+		cmocka_unit_test(test_rulebook_counts),
 		cmocka_unit_test(test_run_header_fields),
 		cmocka_unit_test(test_run_header_rules),
 		cmocka_unit_test(test_run_page_fields),

@@ -424,7 +424,8 @@ static void add_section(const struct format_case *fc, u16 tag, struct buf *b)
 static void test_unknown_sections(void **state)
 {
 	static const char *const names[] = { "directory", "directory-meta",
-					     "snapshot", "label" };
+					     "snapshot", "label",
+					     "policy" };
 	const struct format_case *fc;
 	struct buf b = { 0 };
 	size_t i;

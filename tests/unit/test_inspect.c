@@ -124,7 +124,8 @@ static void test_golden_text(void **state)
 {
 	static const char *const names[] = { "super", "directory-meta", "leaf",
 					     "node", "tree-file",
-					     "tree-symlink", "snapshot" };
+					     "tree-symlink", "snapshot",
+					     "policy", "policy" };
 	const char *root = getenv("AKIN_SOURCE_ROOT");
 	struct buf b = { 0 }, out = { 0 };
 	char path[512];

@@ -48,6 +48,9 @@ static void inspect_whole(struct inspect *in, enum format_kind kind,
 	case FORMAT_LABEL:
 		inspect_label(in, data, len);
 		break;
+	case FORMAT_RULEBOOK:
+		inspect_rulebook(in, data, len);
+		break;
 	case FORMAT_PARITY:
 		inspect_parity(in, data, len);
 		break;

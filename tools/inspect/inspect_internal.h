@@ -39,6 +39,7 @@ void inspect_container(struct inspect *in, const u8 *data, size_t len);
 void inspect_directory(struct inspect *in, const u8 *data, size_t len);
 void inspect_snapshot(struct inspect *in, const u8 *data, size_t len);
 void inspect_label(struct inspect *in, const u8 *data, size_t len);
+void inspect_rulebook(struct inspect *in, const u8 *data, size_t len);
 void inspect_parity(struct inspect *in, const u8 *data, size_t len);
 void inspect_piece(struct inspect *in, const u8 *data, size_t len);
 void inspect_listing(struct inspect *in, const u8 *data, size_t len);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Superblocks, snapshots, labels, runs. Keys in a superblock are not shown.
+ * Superblocks, snapshots, labels, the policy, runs. Keys in a superblock are not shown.
  */
 #include <stdio.h>
 
+#include "format/format_rulebook.h"
 #include "format/format_run.h"
 #include "format/format_label.h"
 #include "format/format_snapshot.h"
@@ -165,6 +166,31 @@ void inspect_label(struct inspect *in, const u8 *data, size_t len)
 	print_end(in);
 	show_strings(in, "tag", l.tags, l.nr_tags);
 	label_release(&l);
+}
+
+void inspect_rulebook(struct inspect *in, const u8 *data, size_t len)
+{
+	struct rulebook r;
+	u32 i;
+	int err;
+
+	err = rulebook_decode(data, len, &r);
+	if (err) {
+		(void)print_damage(in, 0, "policy", err);
+		return;
+	}
+	print_begin(in, 0, "policy");
+	print_hex(in, "pool", r.pool.b, sizeof(r.pool.b));
+	print_u64(in, "txn", r.txn);
+	print_u64(in, "rules", r.nr);
+	print_end(in);
+	for (i = 0; i < r.nr; i++) {
+		print_begin(in, 0, "rule");
+		print_text(in, "name", r.names[i]);
+		print_text(in, "value", r.values[i]);
+		print_end(in);
+	}
+	rulebook_release(&r);
 }
 
 /* Runs --------------------------------------------------------------------*/
