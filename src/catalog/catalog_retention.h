@@ -21,6 +21,7 @@
 
 #include "catalog/catalog.h"
 #include "format/format_label.h"
+#include "format/format_rulebook.h"
 #include "os/clock.h"
 
 /*
@@ -141,9 +142,21 @@ struct catalog_rule {
 	const char *rule;	/* shorter than CATALOG_RULE_MAX */
 	const char *value;	/* at most SNAPSHOT_STRING_MAX bytes */
 };
-/* Replaces what there is; none clears it. */
+/* Makes the rules, all of them, durable in the data pool; @book is borrowed. */
+typedef int (*catalog_book_fn)(void *ctx, const struct rulebook *book,
+			       struct akin_diag *diag);
+/* Replaces what there is; none clears it. @write may be NULL; it comes before
+ * the commit, and a crash or an error between the two leaves the data pool
+ * ahead of the catalog. */
 int catalog_set_policy(struct catalog *c, const struct catalog_rule *rules,
-		       u32 nr, struct akin_diag *diag) __must_check;
+		       u32 nr, catalog_book_fn write, void *ctx,
+		       struct akin_diag *diag) __must_check;
+/* Call @write with the rules as they are, under the write lock; the second only
+ * reads, in one transaction. */
+int catalog_copy_policy(struct catalog *c, catalog_book_fn write, void *ctx,
+			struct akin_diag *diag) __must_check;
+int catalog_look_policy(struct catalog *c, catalog_book_fn look, void *ctx,
+			struct akin_diag *diag) __must_check;
 /* In one transaction, with the handle's mutex held: @fn must not call the
  * catalog. Ordered by rule, then value. */
 int catalog_each_rule(struct catalog *c,

@@ -13,8 +13,12 @@
 #define SUPER_FILE_BYTES (2 * SUPER_COPY_BYTES)
 #define SUPER_KEY_SLOTS 8
 
-/* Bits of feat_incompat that this code understands. */
-#define SUPER_FEAT_INCOMPAT_KNOWN 0
+/* Bits of feat_ro_compat: the data disk has a copy of the policy, which whoever
+ * changes the policy must change, too. */
+#define SUPER_FEAT_RO_POLICY 0x1
+/* Bits of each kind that this code understands. */
+#define SUPER_FEAT_INCOMPAT_KNOWN ((u64)0)
+#define SUPER_FEAT_RO_COMPAT_KNOWN ((u64)SUPER_FEAT_RO_POLICY)
 
 enum super_role { SUPER_METADATA = 1, SUPER_DATA = 2 };
 /* How sure a backup is of what it shares and writes. */

@@ -251,6 +251,18 @@ int store_super_write(struct disk *d, struct super *s, u8 role,
 int store_make_meta(struct disk *d, struct akin_diag *diag) __must_check;
 int store_make_data(struct disk *d, struct akin_diag *diag) __must_check;
 
+/*
+ * store_rulebook.c: the copy of the policy in the data pool. The last, a
+ * callback of the catalog, writes it if the pool has the feature.
+ */
+int store_rulebook_write(struct disk *data, const struct rulebook *book,
+			 struct akin_diag *diag) __must_check;
+/* Returns owned: rulebook_release. */
+int store_rulebook_read(struct akin_pool *p, struct rulebook *out,
+			struct akin_diag *diag) __must_check;
+int store_rulebook_copy(void *pool, const struct rulebook *book,
+			struct akin_diag *diag) __must_check;
+
 /* store_snapshot.c */
 void store_snapshot_export(const struct snapshot *s,
 			   const struct catalog_status *st,

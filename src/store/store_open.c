@@ -111,7 +111,9 @@ static int match_disks(struct akin_pool *p, const struct akin_open_options *opt,
 		return diag_set(diag, -AKIN_E_pool_mismatch,
 				"%s: the metadata and the data directory "
 				"belong to two different pools", opt->path);
-	if ((p->super.feat_ro_compat || data.feat_ro_compat) &&
+	/* Switched on in one so far: they stand for both. */
+	p->super.feat_ro_compat |= data.feat_ro_compat;
+	if (p->super.feat_ro_compat & ~SUPER_FEAT_RO_COMPAT_KNOWN &&
 	    !opt->read_only)
 		return diag_set(diag, -AKIN_E_feature,
 				"%s: this version can only read this pool",

@@ -59,13 +59,16 @@ int store_parity_make(struct akin_pool *p, const struct container_id *id,
 
 /* The setting ---------------------------------------------------------------*/
 
-/* That of the metadata disk counts; a crash in between leaves the old one. */
+/* That of the metadata disk counts; a crash in between leaves the old one. Both
+ * are read anew: features may have been switched on meanwhile. */
 static int set_percent(struct akin_pool *p, u8 percent, struct akin_diag *diag)
 {
-	struct super meta = p->super, data;
+	struct super meta, data;
 	int err;
 
-	err = store_super_read(p->data, &data, diag);
+	err = store_super_read(p->meta, &meta, diag);
+	if (!err)
+		err = store_super_read(p->data, &data, diag);
 	if (err)
 		return err;
 	meta.parity = data.parity = percent;
@@ -76,7 +79,8 @@ static int set_percent(struct akin_pool *p, u8 percent, struct akin_diag *diag)
 		err = store_super_write(p->meta, &meta, SUPER_METADATA, diag);
 	if (err)
 		return err;
-	p->super = meta;
+	p->super.parity = percent;
+	p->super.sequence = meta.sequence;
 	p->depot.super.parity = percent;
 	return 0;
 }

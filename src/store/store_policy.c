@@ -230,7 +230,8 @@ int akin_policy_set(struct akin_pool *p, const struct akin_policy *policy,
 		return diag_set(diag, -AKIN_E_nomem, "policy: out of memory");
 	if (policy)
 		fill_rules(policy, r);
-	err = catalog_set_policy(p->catalog, r->v, r->nr, diag);
+	err = catalog_set_policy(p->catalog, r->v, r->nr, store_rulebook_copy,
+				 p, diag);
 	mem_free(r);
 	return err;
 }

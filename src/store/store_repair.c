@@ -197,8 +197,8 @@ static int compare_supers(const struct seen_super *meta,
 		return diag_set(diag, -AKIN_E_pool_mismatch, "the metadata and "
 				"the data directory belong to two different "
 				"pools");
-	if ((!meta->err && meta->super.feat_ro_compat) ||
-	    (!data->err && data->super.feat_ro_compat))
+	if ((meta->super.feat_ro_compat | data->super.feat_ro_compat) &
+	    ~SUPER_FEAT_RO_COMPAT_KNOWN)
 		return diag_set(diag, -AKIN_E_feature, "this version can only "
 				"read this pool");
 	return 0;
@@ -239,6 +239,7 @@ static int look_at_supers(struct store_repair *r, struct akin_diag *diag)
 	if (err)
 		return err;
 	r->super = data.err ? meta.super : data.super;
+	r->super.feat_ro_compat |= meta.super.feat_ro_compat;
 	r->write_data_super = data.err || data.sound < 2;
 	r->write_meta_super = meta.err || meta.sound < 2;
 	if (r->write_data_super)

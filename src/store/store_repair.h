@@ -83,8 +83,8 @@ int store_records_numbers(struct store_repair *r,
 int store_records_take(struct store_repair *r, const struct store_records *l,
 		       struct akin_diag *diag) __must_check;
 
-/* store_repair_records.c: records and labels of the data pool that are not what
- * the catalog says; *nr_ret of them, written anew with @apply. */
+/* store_repair_records.c: records, labels and the policy of the data pool that
+ * are not what the catalog says; *nr_ret of them, written anew with @apply. */
 int store_repair_records(struct store_repair *r, bool apply, u64 *nr_ret,
 			 struct akin_diag *diag) __must_check;
 

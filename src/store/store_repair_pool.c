@@ -68,7 +68,8 @@ static int look_at_records(struct store_repair *r, struct plan *plan,
 
 	if (!err && plan->nr_records)
 		store_repair_plan(r, "records", "write %llu records and labels "
-				  "of snapshots anew from the catalog",
+				  "of snapshots or the policy anew from the "
+				  "catalog",
 				  (unsigned long long)plan->nr_records);
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records and labels in the data pool against the catalog's, which are the
- * truth while there is a catalog. What is missing or damaged is written anew
+ * Records, labels and the policy in the data pool against the catalog's, which
+ * are the truth while there is a catalog. What is missing or damaged is written anew
  * from there, so that a catalog made anew would find it.
  */
 #include <stdio.h>
@@ -171,6 +171,48 @@ static int one_forgotten(void *ctx, const struct snapshot *s,
 	return st->may_undelete ? one(ctx, s, st) : 0;
 }
 
+static bool same_strings(char *const *a, char *const *b, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (strcmp(a[i], b[i]))
+			return false;
+	return true;
+}
+
+/* Inside a transaction of the catalog: nobody changes the policy meanwhile. */
+static int fix_policy(void *ctx, const struct rulebook *want,
+		      struct akin_diag *diag)
+{
+	struct pass *p = ctx;
+	struct rulebook have = { 0 };
+	struct akin_diag why = { 0 };
+	struct buf bytes = { 0 };
+	bool right;
+	int err;
+
+	err = store_rulebook_read(p->r->p, &have, &why);
+	right = !err && have.nr == want->nr &&
+		same_strings(have.names, want->names, want->nr) &&
+		same_strings(have.values, want->values, want->nr);
+	rulebook_release(&have);
+	if (err && !verify_is_damage(err))
+		return diag_pass(diag, err, &why);
+	if (right)
+		return 0;
+	p->nr++;
+	if (!p->apply)
+		return 0;
+	err = rulebook_encode(want, &bytes);
+	if (err)
+		err = diag_set(diag, err, "policy");
+	else
+		err = write_anew(p, FILE_POLICY, &bytes);
+	buf_release(&bytes);
+	return err;
+}
+
 int store_repair_records(struct store_repair *r, bool apply, u64 *nr_ret,
 			 struct akin_diag *diag)
 {
@@ -183,6 +225,9 @@ int store_repair_records(struct store_repair *r, bool apply, u64 *nr_ret,
 	if (!err)
 		err = catalog_each_status(c, CATALOG_FORGOTTEN, one_forgotten,
 					  &p, &why);
+	if (!err && r->super.feat_ro_compat & SUPER_FEAT_RO_POLICY)
+		err = apply ? catalog_copy_policy(c, fix_policy, &p, &why) :
+			      catalog_look_policy(c, fix_policy, &p, &why);
 	*nr_ret = p.nr;
 	return diag_pass(diag, err, &why);
 }

@@ -131,7 +131,7 @@ static void carry(struct rescue *s)
 	catalog_close(c);
 }
 
-static void carried_release(struct carried *c)
+static void carried_drop_rules(struct carried *c)
 {
 	u32 i;
 
@@ -140,6 +140,45 @@ static void carried_release(struct carried *c)
 		mem_free((void *)(uintptr_t)c->rules[i].value);
 	}
 	mem_free(c->rules);
+	c->rules = NULL;
+	c->nr_rules = 0;
+}
+
+/* The copy, which the catalog was written after: for want of the catalog's. */
+static int carry_copy(struct rescue *s)
+{
+	struct carried *k = &s->carried;
+	struct akin_diag why = { 0 };
+	struct catalog_rule rule;
+	struct rulebook book;
+	u32 i;
+	int err;
+
+	if (k->policy_known ||
+	    !(s->r->super.feat_ro_compat & SUPER_FEAT_RO_POLICY))
+		return 0;
+	err = store_rulebook_read(s->r->p, &book, &why);
+	if (err && !verify_is_damage(err))
+		return diag_pass(s->diag, err, &why);
+	if (err) {
+		store_repair_found(s->r, err, "%s", why.text);
+		return 0;
+	}
+	s->least.txn = max_u64(s->least.txn, min_u64(book.txn,
+						     REPAIR_NUMBER_MAX));
+	carried_drop_rules(k);
+	for (i = 0; !err && i < book.nr; i++) {
+		rule = (struct catalog_rule){ book.names[i], book.values[i] };
+		err = carry_rule(k, &rule);
+	}
+	rulebook_release(&book);
+	k->policy_known = !err;
+	return err ? diag_set(s->diag, err, "policy") : 0;
+}
+
+static void carried_release(struct carried *c)
+{
+	carried_drop_rules(c);
 	mem_free(c->marks);
 }
 
@@ -497,7 +536,8 @@ static int restore_carried(struct rescue *s)
 		return diag_set(s->diag, err, "damage");
 	err = catalog_mark_damaged(c, k->marks, k->nr_marks, s->diag);
 	if (!err && k->policy_known && k->nr_rules)
-		err = catalog_set_policy(c, k->rules, k->nr_rules, s->diag);
+		err = catalog_set_policy(c, k->rules, k->nr_rules, NULL, NULL,
+					 s->diag);
 	s->r->out->policy_lost = !k->policy_known;
 	return err;
 }
@@ -609,7 +649,9 @@ static int rescue(struct rescue *s, const char *why,
 	carry(s);
 	s->least.txn = s->carried.numbers.txn;
 	s->least.container = s->carried.numbers.last_container;
-	err = clear(s);
+	err = carry_copy(s);
+	if (!err)
+		err = clear(s);
 	if (!err)
 		err = store_records_numbers(r, records, &s->least, s->diag);
 	if (!err)

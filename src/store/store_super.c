@@ -153,6 +153,7 @@ static int make_super(const struct akin_init_options *opt, struct super *s,
 	memset(s, 0, sizeof(*s));
 	s->version = FORMAT_VERSION;
 	s->sequence = 1;
+	s->feat_ro_compat = SUPER_FEAT_RO_COMPAT_KNOWN;
 	clock_wall(&s->created_sec, &nsec);
 	err = choose(opt, s, diag);
 	if (!err)
@@ -316,6 +317,7 @@ int store_super_write(struct disk *d, struct super *s, u8 role,
 static int fill(struct disk *meta, struct disk *data, struct super *s,
 		struct akin_diag *diag)
 {
+	const struct rulebook none = { .pool = s->pool };
 	int err;
 
 	err = store_make_meta(meta, diag);
@@ -323,6 +325,8 @@ static int fill(struct disk *meta, struct disk *data, struct super *s,
 		err = catalog_create(meta, &s->pool, diag);
 	if (!err)
 		err = store_make_data(data, diag);
+	if (!err)
+		err = store_rulebook_write(data, &none, diag);
 	if (!err)
 		err = store_super_write(data, s, SUPER_DATA, diag);
 	if (!err)

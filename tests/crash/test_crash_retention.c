@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Power cuts and kills during forget, undelete, tag and protect: stopped at
- * every operation on either disk and rebooted with what was not synced lost,
- * kept, and torn. In every state:
+ * Power cuts and kills during forget, undelete, tag, protect and the setting of
+ * a policy: stopped at every operation on either disk and rebooted with what was
+ * not synced lost, kept, and torn. In every state:
  *
  *  - what was acknowledged holds, what was not has happened or not;
  *  - what is listed is whole, has a record and no tombstone (I4), and what the
- *    catalog knows of its label the data pool knows, too;
+ *    catalog knows of its label and of the policy the data pool knows, too;
  *  - the same call then succeeds, and leaves a tombstone where one belongs.
  */
 #include <stdio.h>
@@ -32,6 +32,7 @@ static const char *const names[NAMES] = { "a", "b", "c" };
 struct view {
 	u64 number[NAMES];
 	bool listed[NAMES], tagged[NAMES], is_protected[NAMES];
+	bool policy;
 };
 
 /* One call, and whether it has happened. */
@@ -101,12 +102,26 @@ static bool done_protect(const struct view *v)
 	return v->is_protected[0];
 }
 
+static int run_policy(struct akin_pool *p, const struct view *v,
+		      struct akin_diag *d)
+{
+	struct akin_policy policy = { .daily = 7 };
+
+	return akin_policy_set(p, &policy, d);
+}
+
+static bool done_policy(const struct view *v)
+{
+	return v->policy;
+}
+
 static const struct op ops[] = {
 	{ "forget", run_forget, done_forget, false, -AKIN_E_snap_unknown },
 	{ "undelete", run_undelete, done_undelete, true,
 	  -AKIN_E_snap_unknown },
 	{ "tag", run_tag, done_tag, false, 0 },
 	{ "protect", run_protect, done_protect, false, 0 },
+	{ "policy", run_policy, done_policy, false, 0 },
 };
 
 /* What there is -----------------------------------------------------------*/
@@ -123,6 +138,17 @@ static int see_one(void *ctx, const struct akin_snapshot *s)
 	return 0;
 }
 
+static int see_policy(struct akin_pool *p, struct view *v, struct akin_diag *d)
+{
+	struct akin_policy policy;
+	int err = akin_policy_get(p, &policy, d);
+
+	v->policy = !err && policy.daily == 7;
+	if (!err)
+		akin_policy_release(&policy);
+	return err;
+}
+
 static void see(struct simpool *sp, struct view *v, const char *where)
 {
 	struct akin_snapshot_filter f = { .forgotten = true };
@@ -136,6 +162,8 @@ static void see(struct simpool *sp, struct view *v, const char *where)
 		err = akin_snapshot_each(p, NULL, see_one, v, &d);
 		if (!err)
 			err = akin_snapshot_each(p, &f, see_one, v, &d);
+		if (!err)
+			err = see_policy(p, v, &d);
 		akin_pool_close(p);
 	}
 	if (err || !v->number[0] || !v->number[1] || !v->number[2])
@@ -174,6 +202,29 @@ static bool read_label(struct simpool *sp, u64 number, struct label *out,
 	return true;
 }
 
+/* The copy of the policy: always one, ahead of the catalog perhaps. */
+static void expect_policy(struct simpool *sp, const struct view *v,
+			  const char *where)
+{
+	struct disk *disk = simdisk_attach(sp->data, false);
+	struct rulebook book = { 0 };
+	struct akin_diag d = { 0 };
+	size_t len;
+	u8 *data;
+	int err;
+
+	err = disk_read_file(disk, FILE_POLICY, RULEBOOK_FILE_MAX, &data, &len,
+			     &d);
+	disk_free(disk);
+	if (err || rulebook_decode(data, len, &book))
+		fail_msg("%s: the policy cannot be read: %s", where, d.text);
+	mem_free(data);
+	if (v->policy && (book.nr != 1 || strcmp(book.names[0], "daily") ||
+			  strcmp(book.values[0], "7")))
+		fail_msg("%s: the data pool lacks the policy", where);
+	rulebook_release(&book);
+}
+
 /* I4 of docs/design/protocol.md, and the same for labels. */
 static void expect_records(struct simpool *sp, const struct view *v,
 			   bool buried, const char *where)
@@ -183,6 +234,7 @@ static void expect_records(struct simpool *sp, const struct view *v,
 	bool have;
 	u32 i;
 
+	expect_policy(sp, v, where);
 	for (i = 0; i < NAMES; i++) {
 		format_snapshot_name(v->number[i], record);
 		format_buried_name(v->number[i], gone);

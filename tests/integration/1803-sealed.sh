@@ -33,6 +33,7 @@ nobody() {
 expect 0 nobody init "$pool"
 expect 0 nobody -p "$pool" backup --json "$src"
 first=$(summary snapshot)
+expect 0 nobody -p "$pool" policy set --keep-daily 7
 expect 2 "$seal"
 expect 4 "$seal" "$tmp"
 # Young files are left alone: they may be in the making.
@@ -56,6 +57,7 @@ count() {
 before=$(count)
 nobody -p "$pool" forget "$first" "$second" >/dev/null 2>&1 && fail "forgotten"
 nobody -p "$pool" gc >/dev/null 2>&1 && fail "reclaimed"
+nobody -p "$pool" policy set --keep-last 1 >/dev/null 2>&1 && fail "policy set"
 as_nobody find "$pool/data" -type f -delete 2>/dev/null || :
 # shellcheck disable=SC2016 # the inner shell's
 as_nobody find "$pool/data" -type f -exec sh -c 'echo x >"$1"' sh {} \; \
@@ -66,6 +68,7 @@ as_nobody rm -rf "$pool/meta"
 # All of it comes back from the data directory.
 expect 0 "$seal" --lift "$pool"
 expect 0 nobody -p "$pool" repair --yes
+assert_eq policy "$(nobody -p "$pool" policy)" "--keep-daily 7"
 assert_eq snapshots "$(nobody -p "$pool" snapshots --json |
 	jq -r 'select(.type == "snapshot") | .id' | sort | paste -sd ' ')" \
 	"$(printf '%s\n' "$first" "$second" | sort | paste -sd ' ')"

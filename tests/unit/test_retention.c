@@ -484,10 +484,12 @@ static void test_policy_stored(void **state)
 	assert_string_equal(out.tags[1], "y z");
 	akin_policy_release(&out);
 	/* What it does not know might keep something. */
-	must(&e, catalog_set_policy(e.p->catalog, &odd, 1, &e.d));
+	must(&e, catalog_set_policy(e.p->catalog, &odd, 1, NULL, NULL,
+				    &e.d));
 	must_fail(&e, akin_forget(e.p, &opt, &r, &e.d), -AKIN_E_feature);
 	odd = (struct catalog_rule){ "daily", "many" };
-	must(&e, catalog_set_policy(e.p->catalog, &odd, 1, &e.d));
+	must(&e, catalog_set_policy(e.p->catalog, &odd, 1, NULL, NULL,
+				    &e.d));
 	must_fail(&e, akin_forget(e.p, &opt, &r, &e.d), -AKIN_E_catalog);
 	must(&e, akin_policy_set(e.p, NULL, &e.d));
 	must_fail(&e, akin_forget(e.p, &opt, &r, &e.d), -AKIN_E_usage);
