@@ -182,8 +182,9 @@ class Actor:
         try:
             if snap.protected or self.rng.random() < 0.2:
                 verb = 'unprotect' if snap.protected else 'protect'
-                self.run([verb, snap.id], self.space())
-                snap.protected = not snap.protected
+                r = self.run([verb, snap.id], self.space())
+                if r.code == 0:
+                    snap.protected = not snap.protected
             else:
                 self.run(['tag', snap.id, '--add', 'x%d' %
                           self.rng.randrange(99)], self.space(),
