@@ -401,21 +401,27 @@ static int locate_missing(struct look *l, const struct hint *hint,
 	return err;
 }
 
-/* The same; once more if others have changed the runs meanwhile. */
+/*
+ * The same; again as long as others change the runs meanwhile. Who brings them
+ * up to date may be another thread, after this one has looked.
+ */
 static int locate_refreshed(struct look *l, const struct hint *hint,
 			    const struct fp *fps, u32 n, struct dir_hit *out,
 			    struct akin_diag *diag)
 {
 	struct depot *d = l->depot;
+	u64 seen = d->refresh ? index_reloads(d->index) : 0;
 	int err;
 
 	err = locate_missing(l, hint, fps, n, out, diag);
-	if (err || !d->refresh || !nr_missing(out, n))
-		return err;
-	err = d->refresh(d->refresh_ctx, diag);
-	if (err > 0)
+	while (!err && d->refresh && nr_missing(out, n)) {
+		err = d->refresh(d->refresh_ctx, diag);
+		if (err < 0 || index_reloads(d->index) == seen)
+			break;
+		seen = index_reloads(d->index);
 		err = locate_missing(l, NULL, fps, n, out, diag);
-	return err;
+	}
+	return err < 0 ? err : 0;
 }
 
 static int say_missing(const struct fp *fp, const struct akin_diag *why,

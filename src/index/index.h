@@ -78,6 +78,9 @@ void index_close(struct index *ix);
  * has named yet stays. On failure nothing has changed.
  */
 int index_reload(struct index *ix, struct akin_diag *diag) __must_check;
+/* How often that was done, for whatever reason: what was looked up in vain
+ * before the number changed may be there now. */
+u64 index_reloads(struct index *ix);
 /*
  * Open every run, a page of each, so that index_damage() knows those whose
  * files are missing, cut off or something else. 0 also if there are such.

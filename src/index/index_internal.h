@@ -114,6 +114,7 @@ struct index {
 	bool load_begun;
 	int load_level;		/* the level whose size was checked */
 
+	_Atomic u64 reloads;	/* applied so far */
 	_Atomic u64 lookups, hits, page_reads, load_bytes, bad_pages;
 };
 

@@ -113,6 +113,8 @@ static int reload_locked(struct index *ix, const struct run_file *gone,
 	err = ix->opt.manifest(ix->opt.manifest_ctx, &runs, &nr, diag);
 	if (!err)
 		err = apply(ix, runs, nr, gone);
+	if (!err)
+		atomic_fetch_add(&ix->reloads, 1);
 	*named_ret = !err && gone && names(runs, nr, gone->info.number);
 	mem_free(runs);
 	return err ? diag_set(diag, err, "index runs") : 0;
@@ -127,6 +129,11 @@ int index_reload(struct index *ix, struct akin_diag *diag)
 	err = reload_locked(ix, NULL, &named, diag);
 	pthread_mutex_unlock(&ix->load_lock);
 	return err;
+}
+
+u64 index_reloads(struct index *ix)
+{
+	return atomic_load(&ix->reloads);
 }
 
 int index_run_gone_locked(struct index *ix, struct run_file *r,

@@ -598,6 +598,39 @@ static void test_merged_behind_our_back(void **state)
 	world_release(&w);
 }
 
+/* As if another thread had been first: there is no news any more. */
+static int refreshed_meanwhile(void *pool, struct akin_diag *diag)
+{
+	int err = store_refresh_index(pool, diag);
+
+	return err < 0 ? err : 0;
+}
+
+/* What this one looked for in the old runs is in the new ones. */
+static void test_another_thread_refreshes(void **state)
+{
+	struct akin_diag d = { 0 };
+	struct dir_hit at;
+	struct rng r = { 77 };
+	u8 data[900];	/* one chunk */
+	struct world w;
+	struct fp fp;
+
+	world_init(&w);
+	reopen(&w);
+	w.p->depot.refresh = refreshed_meanwhile;
+	rng_fill(&r, data, sizeof(data));
+	hasher_one(w.p->depot.data_hasher, data, sizeof(data), &fp);
+	assert_int_equal(depot_locate(&w.p->depot, NULL, &fp, 1, &at, &d),
+			 -AKIN_E_fp_unknown);
+	memset(&d, 0, sizeof(d));
+	assert_int_equal(simpool_put(&w.sp, "new", data, sizeof(data), &d), 0);
+	if (depot_locate(&w.p->depot, NULL, &fp, 1, &at, &d))
+		fail_msg("%s", d.text);
+	assert_int_equal(at.len, sizeof(data));
+	world_release(&w);
+}
+
 /* The machine's troubles are not the pool's damage. */
 static void test_error_classes(void **state)
 {
@@ -714,6 +747,7 @@ int main(void)
 		cmocka_unit_test(test_without_index_or_hints),
 		cmocka_unit_test(test_tiny_table),
 		cmocka_unit_test(test_merged_behind_our_back),
+		cmocka_unit_test(test_another_thread_refreshes),
 		cmocka_unit_test(test_error_classes),
 		cmocka_unit_test(test_nomem),
 		cmocka_unit_test(test_narrow_hint),
