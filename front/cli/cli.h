@@ -50,6 +50,7 @@ int cli_cmd_gc(struct cli *c);
 int cli_cmd_optimize(struct cli *c);
 int cli_cmd_check(struct cli *c);
 int cli_cmd_repair(struct cli *c);
+int cli_cmd_upgrade(struct cli *c);
 int cli_cmd_stats(struct cli *c);
 int cli_cmd_sysstat(struct cli *c);
 int cli_cmd_top(struct cli *c);

@@ -445,6 +445,24 @@ const struct cli_command_info cli_commands[CLI_NR_COMMANDS] = {
 	  { "akin repair --yes --json", "For a program." } },
 	0, 0, CLI_COMPLETE_NONE },
 
+[CLI_UPGRADE] = {
+	"upgrade", "switch on what an older format of the pool lacks",
+	{ "-p POOL upgrade [--dry-run] [--json]" },
+	"Lists the features that a pool of this format can have, which of them it\n"
+	"has, and what a program does that does not know them; then switches on\n"
+	"those that are off. A new pool has them all. A pool that an older version\n"
+	"made is used as it is until somebody upgrades it, and never by the way:\n"
+	"the older version may only read it afterwards, or not even that. There is\n"
+	"no way back.\n"
+	"\n"
+	"It takes a moment whatever the size of the pool, and can be interrupted\n"
+	"and run again. Backups may run meanwhile; 'akin gc', 'akin repair' and\n"
+	"changes of the parity may not. A pool of a format that this version does\n"
+	"not know is refused.\n",
+	{ { "akin upgrade --dry-run", "What has the pool, what could it have?" },
+	  { "akin upgrade", "Have it all." } },
+	0, 0, CLI_COMPLETE_NONE },
+
 [CLI_STATS] = {
 	"stats", "show what a pool, or a snapshot, holds and takes",
 	{ "-p POOL stats [SNAP...]" },

@@ -40,6 +40,7 @@ static int (*const commands[])(struct cli *c) = {
 	[CLI_OPTIMIZE] = cli_cmd_optimize,
 	[CLI_CHECK] = cli_cmd_check,
 	[CLI_REPAIR] = cli_cmd_repair,
+	[CLI_UPGRADE] = cli_cmd_upgrade,
 	[CLI_STATS] = cli_cmd_stats,
 	[CLI_SYSSTAT] = cli_cmd_sysstat,
 	[CLI_TOP] = cli_cmd_top,

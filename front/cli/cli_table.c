@@ -346,7 +346,8 @@ const struct cli_option cli_options[] = {
 	{ "verify", 0, CLI_FLAG, NULL, B(RESTORE), AT(verify),
 	  "read everything back afterwards and compare" },
 	{ "dry-run", 'n', CLI_FLAG, NULL, B(BACKUP) | B(RESTORE) |
-	  B(FORGET) | B(GC) | B(OPTIMIZE) | B(REPAIR) | B(REWRITE), AT(dry_run),
+	  B(FORGET) | B(GC) | B(OPTIMIZE) | B(REPAIR) | B(REWRITE) |
+	  B(UPGRADE), AT(dry_run),
 	  "say what would happen; write nothing" },
 
 	/* forget, policy -------------------------------------------------- */

@@ -16,5 +16,6 @@
 #include "akin/retention.h"
 #include "akin/session.h"
 #include "akin/snapshot.h"
+#include "akin/upgrade.h"
 
 #endif

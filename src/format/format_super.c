@@ -291,8 +291,15 @@ static int super_rank(int err)
 	return i;
 }
 
-static int super_fail(int err, struct akin_diag *diag)
+/* @version 0: not known for sure. */
+static int super_fail(int err, u32 version, struct akin_diag *diag)
 {
+	if (err == -AKIN_E_bad_version && version)
+		return diag_set(diag, err, "superblock: the pool has format "
+				"%u.%u, which is %s; this version is for %u.x",
+				version >> 16, version & 0xffff,
+				version < FORMAT_VERSION ? "too old" : "newer",
+				FORMAT_VERSION >> 16);
 	if (akin_error_class(err) == AKIN_CLASS_UNSUPPORTED)
 		return diag_set(diag, err,
 				"superblock was made by a newer version");
@@ -306,6 +313,7 @@ int super_decode(const void *data, size_t len, struct super *out,
 	const u8 *p = data;
 	struct super second;
 	bool whole[2];
+	u32 version;
 	int err[2], best;
 
 	err[0] = super_copy_decode(p, len, out, &whole[0]);
@@ -329,8 +337,10 @@ int super_decode(const void *data, size_t len, struct super *out,
 	    akin_error_class(err[best]) != AKIN_CLASS_UNSUPPORTED)
 		best = !best;
 	if (err[best]) {
+		version = !whole[best] ? 0 : best ? second.version :
+						    out->version;
 		memset(out, 0, sizeof(*out));
-		return super_fail(err[best], diag);
+		return super_fail(err[best], version, diag);
 	}
 	if (best)
 		*out = second;

@@ -95,6 +95,15 @@ static int open_disks(struct akin_pool *p, const struct akin_open_options *opt,
 	return err;
 }
 
+static int refuse_write(const struct akin_open_options *opt,
+			struct akin_diag *diag)
+{
+	diag_set(diag, -AKIN_E_feature, "%s: a newer version switched on a "
+		 "feature of this pool; this one can only read it", opt->path);
+	diag_hint(diag, "'akin upgrade --dry-run' says which.");
+	return -AKIN_E_feature;
+}
+
 static int match_disks(struct akin_pool *p, const struct akin_open_options *opt,
 		       struct akin_diag *diag)
 {
@@ -115,9 +124,7 @@ static int match_disks(struct akin_pool *p, const struct akin_open_options *opt,
 	p->super.feat_ro_compat |= data.feat_ro_compat;
 	if (p->super.feat_ro_compat & ~SUPER_FEAT_RO_COMPAT_KNOWN &&
 	    !opt->read_only)
-		return diag_set(diag, -AKIN_E_feature,
-				"%s: this version can only read this pool",
-				opt->path);
+		return refuse_write(opt, diag);
 	return 0;
 }
 

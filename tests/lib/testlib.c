@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "testlib.h"
 
 u64 rng_next(struct rng *r)
@@ -29,4 +31,17 @@ void rng_fill(struct rng *r, void *data, size_t n)
 		p += take;
 		n -= take;
 	}
+}
+
+void test_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	/* TAP takes it for a comment. */
+	printf("# ");
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+	fflush(stdout);
 }

@@ -23,4 +23,7 @@ u64 rng_next(struct rng *r);
 u64 rng_below(struct rng *r, u64 n);
 void rng_fill(struct rng *r, void *data, size_t n);
 
+/* A line that the log of the test shows, whether it passes or not. */
+void test_note(const char *fmt, ...) __printf(1, 2);
+
 #endif
