@@ -23,6 +23,8 @@
 #define WRITE_BYTES (256 * KiB)
 /* Memory that compressors may fill while a piece is being written. */
 #define BEHIND_BYTES WRITE_BYTES
+/* Groups come in another order than they are written, by a few. */
+#define ENCODED_SPARES 4
 
 struct waiting_group {
 	struct buf encoded;
@@ -46,7 +48,10 @@ struct container_writer {
 	struct waiting_group *waiting;	/* by group number; cap_groups */
 	u32 next_group;		/* the first one not yet in @out */
 	struct buf out;		/* gathered, to be written at out_off */
-	struct buf spare;	/* empty; new memory for every piece is slow */
+	/* Empty ones; new memory for every piece and every group is slow. */
+	struct buf spare;
+	struct buf encoded[ENCODED_SPARES];
+	u32 nr_encoded;
 	u64 out_off;
 	u64 end_off;		/* where the next gathered byte will go */
 	u64 done_off;		/* up to here the file has been written */
@@ -111,6 +116,8 @@ void container_writer_free(struct container_writer *w)
 	directory_release(&w->dir);
 	buf_release(&w->out);
 	buf_release(&w->spare);
+	while (w->nr_encoded)
+		buf_release(&w->encoded[--w->nr_encoded]);
 	/* Sealed files are synced; the others are nobody's data yet. */
 	ignore_result(file_close(w->file, NULL));
 	pthread_cond_destroy(&w->written);
@@ -374,9 +381,18 @@ static void note_refs_locked(struct container_writer *w,
 		note_error_locked(w, err, NULL);
 }
 
-/* Move groups whose turn it is into @out and fix their offsets; *spare_ret
- * gets the memory of one of them. I1 */
-static void gather_locked(struct container_writer *w, struct buf *spare_ret)
+static void keep_encoded_locked(struct container_writer *w, struct buf *b)
+{
+	buf_reset(b);
+	if (w->nr_encoded < ENCODED_SPARES)
+		w->encoded[w->nr_encoded++] = *b;
+	else
+		buf_release(b);
+	memset(b, 0, sizeof(*b));
+}
+
+/* Move groups whose turn it is into @out and fix their offsets. I1 */
+static void gather_locked(struct container_writer *w)
 {
 	struct waiting_group *wg;
 	struct dir_group *g;
@@ -396,11 +412,7 @@ static void gather_locked(struct container_writer *w, struct buf *spare_ret)
 		w->raw_in_flight -= wg->raw_len;
 		w->raw_done += wg->raw_len;
 		w->stored_done += g->len;
-		if (spare_ret->data)
-			buf_release(&wg->encoded);
-		else
-			*spare_ret = wg->encoded;
-		memset(&wg->encoded, 0, sizeof(wg->encoded));
+		keep_encoded_locked(w, &wg->encoded);
 		w->next_group++;
 	}
 }
@@ -551,8 +563,9 @@ int container_writer_put(struct container_writer *w,
 	wg->here = true;
 	w->outstanding--;
 	note_refs_locked(w, g);
-	gather_locked(w, encoded);
-	buf_reset(encoded);
+	gather_locked(w);
+	if (w->nr_encoded)
+		*encoded = w->encoded[--w->nr_encoded];
 	write_out_locked(w, WRITE_BYTES);
 	err = w->err;
 	if (err)
