@@ -136,6 +136,9 @@ static int emit_copy(struct fetcher *f, struct item *it, int why_code,
 
 	counters_add(f->depot->counters, chunks_damaged, 1);
 	data = find_copy(f, it, &spot);
+	/* A file that is gone is damage here, as where the chunk is looked for. */
+	if (!data && akin_error_class(why_code) == AKIN_CLASS_ABSENT)
+		why_code = -AKIN_E_fp_unknown;
 	if (!data)
 		return f->opt.data(f->opt.ctx, NULL, it->len * it->count,
 				   why_code, why, diag);

@@ -287,7 +287,7 @@ static void test_base_lost(void **state)
 	assert_int_equal(c.fx->result.files_damaged, VERSIONS);
 	assert_true(poolfix_count(c.fx, "known to be damaged") > 0);
 	for (v = 1; v < VERSIONS; v++)
-		assert_int_equal(read_version(&c, v), -AKIN_E_absent);
+		assert_int_equal(read_version(&c, v), -AKIN_E_fp_unknown);
 	poolfix_check(c.fx, &full);
 	assert_int_equal(c.fx->result.files_damaged, VERSIONS);
 	chain_release(&c);
@@ -355,7 +355,7 @@ static void test_base_lost_heals(void **state)
 	OK(read_version(&c, last));
 	c.snap[last] = newest;
 	OK(read_version(&c, last));
-	assert_int_equal(read_version(&c, 1), -AKIN_E_absent);
+	assert_int_equal(read_version(&c, 1), -AKIN_E_fp_unknown);
 	chain_release(&c);
 }
 
