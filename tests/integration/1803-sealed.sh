@@ -30,7 +30,7 @@ chmod 644 "$src"/*
 nobody() {
 	as_nobody env AKIN_CONFIG= HOME=/nonexistent "$tmp/akin" "$@"
 }
-expect 0 nobody init "$pool"
+expect 0 nobody init --parity 5% "$pool"
 expect 0 nobody -p "$pool" backup --json "$src"
 first=$(summary snapshot)
 expect 0 nobody -p "$pool" policy set --keep-daily 7
@@ -49,6 +49,42 @@ second=$(summary snapshot)
 AKIN_SEAL_MINUTES=-1 expect 0 "$seal" "$pool"
 expect 0 nobody -p "$pool" check --read-data
 expect 0 nobody -p "$pool" verify "latest:$src"
+
+# Parity that is missing can be added, by whoever makes backups; what is there
+# can be neither replaced nor removed, and how much there is not be changed.
+parity() {
+	find "$pool/data/containers" -name '*.parity' -type f
+}
+nr=$(parity | wc -l)
+assert_eq "containers without" "$(find "$pool/data/containers" -type f | wc -l)" \
+	$((2 * nr))
+victim=$(parity | sort | head -n 1)
+chattr -i "$victim"
+rm "$victim"
+sums=$(parity | sort | xargs sha256sum)
+nobody -p "$pool" optimize --parity 10% >/dev/null 2>&1 && fail "more parity"
+nobody -p "$pool" optimize --parity 0 >/dev/null 2>&1 && fail "no parity"
+as_nobody rm -f "$(parity | head -n 1)" 2>/dev/null && fail "parity removed"
+assert_eq parity "$(parity | sort | xargs sha256sum)" "$sums"
+expect 0 nobody -p "$pool" optimize --parity 5% --json
+[ "$(jq -r 'select(.type == "parity") | .made' "$out")" = 1 ] ||
+	fail "$(cat "$out")"
+[ -f "$victim" ] || fail "not added"
+AKIN_SEAL_MINUTES=-1 expect 0 "$seal" "$pool"
+
+# Sectors are lost: whoever reads has them from parity; to write them back
+# somebody must lift the seal.
+container=${victim%.parity}
+chattr -i "$container"
+printf x | dd of="$container" bs=1 seek=5000 conv=notrunc status=none
+chattr +i "$container"
+expect 0 nobody -p "$pool" verify "latest:$src"
+nobody -p "$pool" repair --read-data --yes >/dev/null 2>&1 && fail "healed"
+expect 5 nobody -p "$pool" check --read-data
+expect 0 "$seal" --lift "$pool"
+expect 0 nobody -p "$pool" repair --read-data --yes
+AKIN_SEAL_MINUTES=-1 expect 0 "$seal" "$pool"
+expect 0 nobody -p "$pool" check --read-data
 
 # Whoever has the backups' rights tries to destroy them.
 count() {
