@@ -23,6 +23,9 @@
 #define WRITE_BYTES (256 * KiB)
 /* Memory that compressors may fill while a piece is being written. */
 #define BEHIND_BYTES WRITE_BYTES
+/* What takes so much is written from where it is, not gathered: the copy costs
+ * as much as the file system's own. */
+#define ALONE_BYTES (64 * KiB)
 /* Groups come in another order than they are written, by a few. */
 #define ENCODED_SPARES 4
 
@@ -46,14 +49,15 @@ struct container_writer {
 	u32 open_raw;		/* its raw bytes so far */
 
 	struct waiting_group *waiting;	/* by group number; cap_groups */
-	u32 next_group;		/* the first one not yet in @out */
+	u32 next_group;		/* the first one without a place in the file */
 	struct buf out;		/* gathered, to be written at out_off */
 	/* Empty ones; new memory for every piece and every group is slow. */
 	struct buf spare;
 	struct buf encoded[ENCODED_SPARES];
 	u32 nr_encoded;
 	u64 out_off;
-	u64 end_off;		/* where the next gathered byte will go */
+	u64 end_off;		/* where the next group will go */
+	u64 behind;		/* bytes put and not being written */
 	u64 done_off;		/* up to here the file has been written */
 	u32 outstanding;	/* groups closed but neither put nor failed */
 	u64 raw_in_flight, raw_done, stored_done;
@@ -84,7 +88,7 @@ int container_writer_open(struct disk *data,
 	w->dir.container = opt->header.number;
 	w->dir.generation = opt->header.generation;
 	w->dir.kind = opt->header.kind;
-	w->end_off = CONTAINER_HEADER_BYTES;
+	w->end_off = w->behind = CONTAINER_HEADER_BYTES;
 	container_header_encode(&opt->header, head);
 	buf_put(&w->out, head, sizeof(head));
 	err = buf_error(&w->out);
@@ -391,29 +395,49 @@ static void keep_encoded_locked(struct container_writer *w, struct buf *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* Move groups whose turn it is into @out and fix their offsets. I1 */
+/* The group whose turn it is, if it is here. */
+static struct waiting_group *next_locked(struct container_writer *w)
+{
+	struct waiting_group *wg = &w->waiting[w->next_group];
+
+	return w->next_group < w->dir.nr_groups && wg->here ? wg : NULL;
+}
+
+/* Its place is behind all others; returns its bytes. I1 */
+static struct buf place_locked(struct container_writer *w,
+			       struct waiting_group *wg)
+{
+	struct dir_group *g = &w->dir.groups[w->next_group++];
+	struct buf encoded = wg->encoded;
+
+	g->off = w->end_off;
+	g->len = (u32)encoded.len;
+	g->codec_id = wg->codec_id;
+	g->depth = wg->depth;
+	w->end_off += g->len;
+	w->raw_in_flight -= wg->raw_len;
+	w->raw_done += wg->raw_len;
+	w->stored_done += g->len;
+	memset(&wg->encoded, 0, sizeof(wg->encoded));
+	return encoded;
+}
+
+/* Groups whose turn it is, into @out: small ones, and large ones that make a
+ * piece of what is there. */
 static void gather_locked(struct container_writer *w)
 {
 	struct waiting_group *wg;
-	struct dir_group *g;
+	struct buf encoded;
 
-	while (w->next_group < w->dir.nr_groups &&
-	       w->waiting[w->next_group].here) {
-		wg = &w->waiting[w->next_group];
-		g = &w->dir.groups[w->next_group];
-		g->off = w->end_off;
-		g->len = (u32)wg->encoded.len;
-		g->codec_id = wg->codec_id;
-		g->depth = wg->depth;
-		w->end_off += g->len;
-		buf_put(&w->out, wg->encoded.data, wg->encoded.len);
+	while ((wg = next_locked(w)) &&
+	       (wg->encoded.len < ALONE_BYTES ||
+		(w->out.len > CONTAINER_HEADER_BYTES &&
+		 w->out.len < WRITE_BYTES))) {
+		encoded = place_locked(w, wg);
+		buf_put(&w->out, encoded.data, encoded.len);
 		if (buf_error(&w->out) && !w->err)
 			w->err = -AKIN_E_nomem;
-		w->raw_in_flight -= wg->raw_len;
-		w->raw_done += wg->raw_len;
-		w->stored_done += g->len;
-		keep_encoded_locked(w, &wg->encoded);
-		w->next_group++;
+		keep_encoded_locked(w, &encoded);
 	}
 }
 
@@ -429,34 +453,50 @@ static void keep_memory_locked(struct container_writer *w, struct buf *piece)
 		buf_release(piece);
 }
 
-/* Write what is gathered, if nobody else does; drops the lock for the I/O. */
-static void write_out_locked(struct container_writer *w, size_t at_least)
+/* Drops the lock for the I/O. */
+static void write_piece_locked(struct container_writer *w,
+			       const struct buf *piece)
 {
 	struct akin_diag diag = { 0 };
-	struct buf piece;
-	size_t len;
-	u64 off;
+	u64 off = w->out_off;
 	int err;
 
-	while (!w->writing && !w->err && w->out.len >= at_least &&
-	       w->out.len > 0) {
-		piece = w->out;
-		off = w->out_off;
-		w->out = w->spare;
-		memset(&w->spare, 0, sizeof(w->spare));
-		w->out_off += piece.len;
-		w->writing = true;
-		pthread_mutex_unlock(&w->lock);
-		len = piece.len;
-		err = file_pwrite(w->file, piece.data, len, off, &diag);
-		pthread_mutex_lock(&w->lock);
-		keep_memory_locked(w, &piece);
-		w->writing = false;
-		if (err)
-			note_error_locked(w, err, &diag);
-		else
-			w->done_off = off + len;
-		pthread_cond_broadcast(&w->written);
+	w->out_off += piece->len;
+	w->behind -= piece->len;
+	w->writing = true;
+	pthread_mutex_unlock(&w->lock);
+	err = file_pwrite(w->file, piece->data, piece->len, off, &diag);
+	pthread_mutex_lock(&w->lock);
+	w->writing = false;
+	if (err)
+		note_error_locked(w, err, &diag);
+	else
+		w->done_off = off + piece->len;
+	pthread_cond_broadcast(&w->written);
+}
+
+/* Write what is gathered and what is written alone, if nobody else does. */
+static void write_out_locked(struct container_writer *w, size_t at_least)
+{
+	struct waiting_group *wg;
+	struct buf piece;
+
+	while (!w->writing && !w->err) {
+		gather_locked(w);
+		wg = next_locked(w);
+		if (w->out.len > 0 && (wg || w->out.len >= at_least)) {
+			piece = w->out;
+			w->out = w->spare;
+			memset(&w->spare, 0, sizeof(w->spare));
+			write_piece_locked(w, &piece);
+			keep_memory_locked(w, &piece);
+		} else if (wg) {
+			piece = place_locked(w, wg);
+			write_piece_locked(w, &piece);
+			keep_encoded_locked(w, &piece);
+		} else {
+			return;
+		}
 	}
 }
 
@@ -510,10 +550,11 @@ static int wait_written_locked(struct container_writer *w, u32 index)
 	const struct dir_group *g;
 
 	while (!w->err) {
-		if (index >= w->next_group)
+		if (index >= w->next_group &&
+		    !(w->writing && w->waiting[index].here))
 			return -AKIN_E_busy;
 		g = &w->dir.groups[index];
-		if (g->off + g->len <= w->done_off)
+		if (index < w->next_group && g->off + g->len <= w->done_off)
 			return 0;
 		/* Not for the sealer, who may be waiting for this thread. */
 		if (w->writing)
@@ -550,7 +591,7 @@ int container_writer_put(struct container_writer *w,
 	int err;
 
 	pthread_mutex_lock(&w->lock);
-	while (w->writing && w->out.len >= BEHIND_BYTES)
+	while (w->writing && w->behind >= BEHIND_BYTES)
 		pthread_cond_wait(&w->written, &w->lock);
 	akin_assert(g->number < w->dir.nr_groups &&
 		    !w->waiting[g->number].here);
@@ -561,12 +602,12 @@ int container_writer_put(struct container_writer *w,
 	wg->codec_id = g->codec_id;
 	wg->depth = g->depth;
 	wg->here = true;
+	w->behind += wg->encoded.len;
 	w->outstanding--;
 	note_refs_locked(w, g);
-	gather_locked(w);
+	write_out_locked(w, WRITE_BYTES);
 	if (w->nr_encoded)
 		*encoded = w->encoded[--w->nr_encoded];
-	write_out_locked(w, WRITE_BYTES);
 	err = w->err;
 	if (err)
 		err = diag_set(diag, err, "%s", w->diag.code ? w->diag.text :
