@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Storing what a pool holds in a better order: the newest snapshot of each
- * series in one piece and without references, older ones as differences to
+ * series in one piece and with few references, older ones as differences to
  * newer ones.
  */
 #ifndef AKIN_OPTIMIZE_H

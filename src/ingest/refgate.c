@@ -4,9 +4,6 @@
 #include "base/mem.h"
 #include "ingest/refgate.h"
 
-/* Smaller by less is not worth a restore that has to read more, nor the search:
- * in virtual machines, groups that gain less have 4 % of what all gain. */
-#define MIN_GAIN_PERCENT 10
 /* A trial costs one more plain compression, a fifth of a gaining stream's work
  * per group at most. */
 #define REFGATE_TRIAL_EVERY 16
@@ -33,6 +30,7 @@ struct refgate {
 	u32 rest;		/* groups to come without */
 	u32 next_rest;
 	u32 until_trial;
+	u32 min_gain;		/* percent */
 	bool returning;		/* from a rest: one trial decides */
 	u64 plain_raw, plain_len;	/* what was compressed without */
 	struct refgate_tally tally;
@@ -47,6 +45,7 @@ struct refgate *refgate_new(void)
 	pthread_mutex_init(&rg->lock, NULL);
 	rg->shares = 1;
 	rg->next_rest = REST_FIRST;
+	rg->min_gain = REFGATE_MIN_GAIN;
 	return rg;
 }
 
@@ -71,6 +70,13 @@ void refgate_drop(struct refgate *rg)
 		return;
 	pthread_mutex_destroy(&rg->lock);
 	mem_free(rg);
+}
+
+void refgate_set_min_gain(struct refgate *rg, u32 percent)
+{
+	pthread_mutex_lock(&rg->lock);
+	rg->min_gain = percent;
+	pthread_mutex_unlock(&rg->lock);
 }
 
 enum ref_plan refgate_plan(struct refgate *rg)
@@ -149,10 +155,9 @@ static u32 estimate_locked(const struct refgate *rg, u32 raw_len)
 	return (u32)(raw_len * rg->plain_len / rg->plain_raw);
 }
 
-static bool gains(u32 ref_len, u32 plain_len)
+static bool gains_locked(const struct refgate *rg, u32 ref_len, u32 plain_len)
 {
-	return (u64)ref_len * 100 <=
-	       (u64)plain_len * (100 - MIN_GAIN_PERCENT);
+	return (u64)ref_len * 100 <= (u64)plain_len * (100 - rg->min_gain);
 }
 
 bool refgate_judge(struct refgate *rg, u32 raw_len, u32 ref_len, u32 plain_len)
@@ -163,7 +168,7 @@ bool refgate_judge(struct refgate *rg, u32 raw_len, u32 ref_len, u32 plain_len)
 	if (plain_len)
 		note_plain_locked(rg, raw_len, plain_len);
 	if (ref_len) {
-		keep = !plain_len || gains(ref_len, plain_len);
+		keep = !plain_len || gains_locked(rg, ref_len, plain_len);
 		if (keep)
 			note_gain_locked(rg);
 		else
@@ -178,7 +183,7 @@ bool refgate_doubts(struct refgate *rg, u32 raw_len, u32 ref_len)
 	bool doubts;
 
 	pthread_mutex_lock(&rg->lock);
-	doubts = !gains(ref_len, estimate_locked(rg, raw_len));
+	doubts = !gains_locked(rg, ref_len, estimate_locked(rg, raw_len));
 	pthread_mutex_unlock(&rg->lock);
 	return doubts;
 }

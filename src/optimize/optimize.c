@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which snapshots are stored again, and in what order: the newest of every
- * series first, because those are to have no references and must find nothing
- * that has; then, series by series, the older ones (optimize_plan.h).
+ * series first, because those are to refer to no older ones and must find
+ * nothing that does; then, series by series, the older ones (optimize_plan.h).
  *
  *	walk a tree, store what is not fresh -> close, seal
  *	   -> checkpoint and new hint of the snapshot, in one transaction
@@ -280,6 +280,22 @@ static int publish(struct optimize *o, const struct snapshot *s,
 	return err;
 }
 
+/*
+ * Whoever restores the newest version decodes one group more for each that
+ * refers to something: that must be worth a third of it.
+ */
+#define NEWEST_GAIN_PERCENT 33
+
+/* What is under way was closed with the snapshot before. */
+static void set_depth(struct optimize *o, const struct job *j)
+{
+	o->newest = !j->parent;
+	session_set_delta_depth(o->session, o->newest && o->opt->delta_depth ?
+					    1 : j->depth);
+	refgate_set_min_gain(o->data.gate, o->newest ? NEWEST_GAIN_PERCENT :
+						       REFGATE_MIN_GAIN);
+}
+
 static int do_snapshot(struct optimize *o, const struct job *j,
 		       struct akin_diag *diag)
 {
@@ -296,7 +312,7 @@ static int do_snapshot(struct optimize *o, const struct job *j,
 			       diag_pass(diag, err, &why);
 	have_before = j->parent && !catalog_snapshot(c, j->parent, &before,
 						     NULL);
-	session_set_delta_depth(o->session, j->depth);
+	set_depth(o, j);
 	err = optimize_tree(o, &s, have_before ? &before : NULL, &hint, &why);
 	if (!err) {
 		err = publish(o, &s, &hint.hint, diag);
@@ -377,6 +393,7 @@ static void close_parts(struct optimize *o)
 	packer_release(&o->data);
 	packer_release(&o->meta);
 	follow_free(o->follow);
+	optimize_kept_release(o);
 	session_free(o->session);
 	for (i = 0; i < ARRAY_SIZE(o->frames); i++) {
 		f = &o->frames[i];

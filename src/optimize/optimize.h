@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Storing what a pool holds in a better order: the newest version of each
- * series in one piece and without references, the older ones as differences to
- * newer ones. What it is for, what it costs, and why nothing can be lost is
+ * series in one piece and with hardly any references, the older ones as
+ * differences to newer ones. What it is for, what it costs, and why nothing can be lost is
  * docs/design/optimize.md.
  *
  * A session like a backup's: everything is stored again in new containers, by

@@ -7,6 +7,7 @@
  * optimize_fresh.c  the pool as if only new containers were there
  * optimize_tree.c   a snapshot's tree, beside its predecessor's
  * optimize_store.c  contents: pieces and chunks
+ * optimize_kept.c   what the newest version may refer to
  *
  * O1. A piece of metadata is stored after all that it names has been stored or
  *     found fresh, and is published no earlier. So where a piece is fresh,
@@ -47,6 +48,15 @@ struct piece_frame {
 	struct hintset hint;
 };
 
+/* What an old group was made from. */
+struct kept_group {
+	u64 container;		/* 0: free */
+	u32 group;		/* index in the container's directory */
+	u32 nr;
+	struct group_ref *refs;	/* owned */
+};
+#define KEPT_GROUPS 16
+
 struct optimize {
 	const struct optimize_options *opt;
 	struct optimize_result *result;
@@ -56,6 +66,9 @@ struct optimize {
 	struct session *session;
 	struct packer data, meta;
 	struct follow *follow;
+	bool newest;		/* of a series: what is stored now */
+	struct kept_group kept[KEPT_GROUPS];
+	u32 kept_next;		/* the one to be replaced */
 	u64 led;		/* container of data that has its first leaf */
 	u64 bytes_total, said_ns, snapshots_total, snapshots_done;
 
@@ -94,6 +107,14 @@ int optimize_is_fresh(struct optimize *o, const struct content *ct,
 int optimize_store_piece(void *ctx, const struct buf *bytes,
 			 const struct hint *hint, struct fp *fp_ret,
 			 u64 *container_ret, struct akin_diag *diag);
+
+/* optimize_kept.c ---------------------------------------------------------*/
+
+/* Fresh places near which the chunk at @old lies, as the pool has known so far:
+ * up to @max runs. */
+u32 optimize_kept(struct optimize *o, const struct dir_hit *old,
+		  struct group_ref *out, u32 max);
+void optimize_kept_release(struct optimize *o);
 
 /* optimize_tree.c ---------------------------------------------------------*/
 

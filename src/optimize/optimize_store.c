@@ -164,7 +164,7 @@ static int store_chunk(struct optimize *o, u32 k, const struct hint *hint,
 	struct old_bytes b;
 	struct dir_hit old;
 	struct place at;
-	u32 nr;
+	u32 nr = 0;
 	int err;
 
 	err = read_old(o, fp, hint, &old, &b, diag);
@@ -173,7 +173,10 @@ static int store_chunk(struct optimize *o, u32 k, const struct hint *hint,
 		o->result->unreadable += !err;
 		return err;
 	}
-	nr = follow_near(o->follow, k, near, NEAR_RUNS);
+	if (!o->newest)
+		nr = follow_near(o->follow, k, near, NEAR_RUNS);
+	else if (packer_wants_near(&o->data))
+		nr = optimize_kept(o, &old, near, NEAR_RUNS);
 	err = packer_add(&o->data, fp, b.data, b.len, NULL, near, nr, &at,
 			 diag);
 	if (!err && b.salt)
@@ -205,7 +208,7 @@ static int store_run(struct optimize *o, u64 off, u32 n,
 	if (err)
 		return err;
 	follow_batch(o->follow, off, o->items, o->fps, o->hits, n,
-		     packer_wants_near(&o->data));
+		     !o->newest && packer_wants_near(&o->data));
 	for (k = 0; !err && k < n; k++) {
 		/* The same may have come a moment ago. */
 		if (!o->hits[k].container)
@@ -367,7 +370,7 @@ static int walk_piece(struct optimize *o, u32 level, const struct fp *fp,
 		err = diag_set(diag, -AKIN_E_nomem, "hint");
 	if (err)
 		return err;
-	if (packer_wants_near(&o->meta))
+	if (!o->newest && packer_wants_near(&o->meta))
 		nr = follow_near_piece(o->follow, off, level ? 0 :
 				       f->piece.bytes, near, NEAR_RUNS);
 	err = store_piece(o, fp, &f->bytes, &f->hint.hint, near, nr,

@@ -104,7 +104,9 @@ assert_between "moved" "$(summary snapshots_moved)" 0 1
 version 5
 backup "$src"
 expect 0 akin optimize --compression zstd:9 --json
-assert_summary series=3 series_in_order=0 restore_depth=0
+assert_summary series=3 series_in_order=0
+# At most what resembles the other series' newest.
+assert_between "depth" "$(summary restore_depth)" 0 1
 expect 0 akin gc
 expect 0 akin check --read-data
 akin cat "${stream[1]}:stream" | cmp - "$tmp/v1/stream"

@@ -279,6 +279,87 @@ static void test_turns_round(void **state)
 	simpool_free(&sp);
 }
 
+/* A newest version that holds something and nearly the same once more: what
+ * backups made of that stays, or the pool would grow. */
+#define TWICE_BYTES ((size_t)512 * 1024)
+#define BETWEEN_BYTES ((size_t)3 * 1024 * 1024)
+/* Groups begin and end elsewhere. */
+#define SLACK_BYTES 4096
+#define PAIR_BYTES (2 * TWICE_BYTES + BETWEEN_BYTES)
+
+static u8 *make_pair(void)
+{
+	u8 *data = malloc(PAIR_BYTES), *again = data + TWICE_BYTES +
+						BETWEEN_BYTES;
+	struct rng r = { 11 };
+	size_t at;
+
+	rng_fill(&r, data, TWICE_BYTES + BETWEEN_BYTES);
+	memcpy(again, data, TWICE_BYTES);
+	/* Some chunks are equal, or nothing would lie near the others. */
+	for (at = 1000; at + 64 < TWICE_BYTES; at += 3500)
+		rng_fill(&r, again + at, 12);
+	return data;
+}
+
+static void put_part(struct simpool *sp, const u8 *data, size_t n)
+{
+	struct akin_diag d = { 0 };
+
+	must(simpool_put(sp, "pair", data, n, &d), &d);
+}
+
+static void expect_pair(struct simpool *sp, const u8 *data)
+{
+	enum simpool_found found;
+	struct akin_diag d = { 0 };
+
+	must(simpool_get(sp, "pair", data, PAIR_BYTES, &found, &d), &d);
+	assert_int_equal(found, SIMPOOL_WHOLE);
+	check(sp);
+}
+
+static void test_never_grows(void **state)
+{
+	struct akin_optimize_options opt = { .delta_depth = AKIN_DELTA_NONE };
+	struct akin_optimize_result r;
+	u8 *data = make_pair();
+	struct akin_diag d = { 0 };
+	struct simpool sp, flat;
+	u64 before;
+
+	must(simpool_init(&sp, &d), &d);
+	sp.memory = MEMORY;
+	put_part(&sp, data, TWICE_BYTES + BETWEEN_BYTES);
+	put_part(&sp, data, PAIR_BYTES);
+	before = usage(&sp);
+	flat = simpool_clone(&sp);
+	r = optimize_all(&sp);
+	assert_int_equal(r.after.depth, 1);
+	/* All that it refers to is its own. */
+	assert_int_equal(r.after.groups_base, 0);
+	assert_true(r.groups_referring > 0);
+	gc(&sp);
+	assert_true(usage(&sp) <= before + SLACK_BYTES);
+	expect_pair(&sp, data);
+	/* Once more: what is kept is found where it is now. */
+	opt.delta_depth = 0;
+	opt.all = true;
+	must(optimize(&sp, &opt, &r, &d), &d);
+	gc(&sp);
+	assert_true(usage(&sp) <= before + SLACK_BYTES);
+	assert_true(r.groups_referring > 0);
+	expect_pair(&sp, data);
+	/* The test can fail. */
+	opt.delta_depth = AKIN_DELTA_NONE;
+	must(optimize(&flat, &opt, &r, &d), &d);
+	gc(&flat);
+	assert_true(usage(&flat) > before + TWICE_BYTES / 4);
+	simpool_free(&flat);
+	simpool_free(&sp);
+	free(data);
+}
+
 static void test_nothing_to_do(void **state)
 {
 	struct world *w = *state;
@@ -729,6 +810,7 @@ int main(void)
 		cmocka_unit_test(test_plan),
 		cmocka_unit_test(test_plan_holds),
 		cmocka_unit_test(test_turns_round),
+		cmocka_unit_test(test_never_grows),
 		cmocka_unit_test(test_nothing_to_do),
 		cmocka_unit_test(test_dry_run_changes_nothing),
 		cmocka_unit_test(test_depth_and_codec),

@@ -188,6 +188,10 @@ static void test_gate_gains(void **state)
 	assert_true(refgate_doubts(rg, 1000, 541));
 	assert_false(refgate_judge(rg, 1000, 541, 600));
 	assert_true(refgate_judge(rg, 1000, 540, 600));
+	refgate_set_min_gain(rg, 33);
+	assert_true(refgate_doubts(rg, 1000, 403));
+	assert_false(refgate_judge(rg, 1000, 403, 600));
+	assert_true(refgate_judge(rg, 1000, 402, 600));
 	refgate_drop(rg);
 }
 
