@@ -40,7 +40,8 @@ tsan:
 	@$(MAKE) B=build-tsan MESON_ARGS="-Db_sanitize=thread" all
 	@meson test -C build-tsan --print-errorlogs --suite unit
 
-# Stops backups at every write and sync on a disk that lies.
+# Stops everything that writes at its writes, syncs and renames, on a disk that
+# lies; the log says at how many of them. AKIN_TEST_SLOW=1: at every one.
 crash: all
 	@meson test -C $(B) --print-errorlogs --suite crash
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "crashpoints.h"
 #include "simpool.h"
 #include "testlib.h"
 
@@ -97,7 +98,8 @@ static void test_crash_at_every_operation(void **state)
 	struct setup *s = *state;
 	struct akin_diag d = { 0 };
 	struct simpool sp;
-	u64 n, total, step, nr_stopped = 0, nr_there = 0, nr_absent = 0;
+	u64 total, nr_stopped = 0, nr_there = 0, nr_absent = 0;
+	struct crash_points cp;
 	int err, mode;
 
 	sp = simpool_clone(&s->base);
@@ -106,23 +108,25 @@ static void test_crash_at_every_operation(void **state)
 	total = simdisk_nr_ops(sp.meta) - total;
 	simpool_free(&sp);
 	assert_in_range(total, 20, 5000);
-	step = getenv("AKIN_TEST_SLOW") ? 1 : 1 + total / 200;
-	for (n = 1; n <= total + 1; n += n + 40 < total ? step : 1) {
+	crash_points_begin(&cp, "backup", total, 200, 40);
+	while (crash_points_next(&cp)) {
 		sp = simpool_clone(&s->base);
-		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
+		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
 		memset(&d, 0, sizeof(d));
 		err = simpool_put(&sp, "second", s->second, BYTES, &d);
 		nr_stopped += err != 0;
 		for (mode = 0; mode < SIM_NR_MODES; mode++) {
-			if (check_after(s, &sp, n, err == 0, mode))
+			if (!crash_points_mode(&cp, mode, SIM_NR_MODES))
+				continue;
+			if (check_after(s, &sp, cp.n, err == 0, mode))
 				nr_there++;
 			else
 				nr_absent++;
 		}
 		simpool_free(&sp);
+		/* From before the begin to behind the commit. */
+		assert_true(cp.n <= total || !err);
 	}
-	/* The loop went from before the begin to behind the commit. */
-	assert_int_equal(err, 0);
 	assert_true(nr_stopped > 20 && nr_there > 4 && nr_absent > 40);
 }
 
@@ -132,19 +136,22 @@ static void test_death_at_every_operation(void **state)
 	struct setup *s = *state;
 	struct akin_diag d = { 0 };
 	struct simpool sp, after;
-	u64 n, total;
+	struct crash_points cp;
+	u64 total;
 
 	sp = simpool_clone(&s->base);
 	total = simdisk_nr_ops(sp.meta);
 	assert_int_equal(simpool_put(&sp, "second", s->second, BYTES, &d), 0);
 	total = simdisk_nr_ops(sp.meta) - total;
 	simpool_free(&sp);
-	for (n = 1; n <= total; n += 1 + total / 100) {
+	crash_points_begin(&cp, "backup, killed and resumed", total, 100, 0);
+	while (crash_points_next(&cp)) {
 		sp = simpool_clone(&s->base);
-		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
+		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
 		memset(&d, 0, sizeof(d));
 		ignore_result(simpool_put(&sp, "second", s->second, BYTES,
 					  &d));
+		ignore_result(crash_points_mode(&cp, 0, 1));
 		/* A clone is the page cache without the process. */
 		after = simpool_clone(&sp);
 		expect(&after, "first", s->first, false, "after kill -9");

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "catalog/catalog_retention.h"
+#include "crashpoints.h"
 #include "simpool.h"
 #include "store/store.h"
 #include "testlib.h"
@@ -216,9 +217,10 @@ static void test_crash_at_every_operation(void **state)
 	struct setup *s = *state;
 	struct simpool sp, after;
 	char what[128], where[192];
-	u64 n, total, step;
+	struct crash_points cp;
 	struct akin_diag d;
 	int mode, err;
+	u64 total;
 
 	sp = simpool_clone(&s->base);
 	total = simdisk_nr_ops(sp.meta);
@@ -226,19 +228,22 @@ static void test_crash_at_every_operation(void **state)
 	total = simdisk_nr_ops(sp.meta) - total;
 	simpool_free(&sp);
 	assert_in_range(total, 50, 5000);
-	step = getenv("AKIN_TEST_SLOW") ? 1 : 1 + total / 50;
-	for (n = 1; n <= total + 1; n += n < total ? step : 1) {
+	crash_points_begin(&cp, "gc", total, 50, 0);
+	while (crash_points_next(&cp)) {
 		sp = simpool_clone(&s->base);
-		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
+		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
 		err = gc(&sp, &d);
 		/* The end of the session is not worth an error. */
-		assert_true(n <= total || !err);
+		assert_true(cp.n <= total || !err);
 		simdisk_describe(sp.meta, simdisk_nr_ops(sp.meta), what,
 				 sizeof(what));
 		for (mode = 0; mode < SIM_NR_MODES; mode++) {
+			if (!crash_points_mode(&cp, mode, SIM_NR_MODES))
+				continue;
 			snprintf(where, sizeof(where), "stopped at %llu (%s), "
-				 "mode %d", (unsigned long long)n, what, mode);
-			after = simpool_reboot(&sp, n * 7 + (u64)mode, mode);
+				 "mode %d", (unsigned long long)cp.n, what,
+				 mode);
+			after = simpool_reboot(&sp, cp.n * 7 + (u64)mode, mode);
 			check_after(s, &after, where);
 			simpool_free(&after);
 		}
@@ -252,20 +257,23 @@ static void test_death_at_every_operation(void **state)
 	struct setup *s = *state;
 	struct simpool sp, after;
 	struct akin_diag d;
+	struct crash_points cp;
 	char where[64];
-	u64 n, total;
+	u64 total;
 
 	sp = simpool_clone(&s->base);
 	total = simdisk_nr_ops(sp.meta);
 	must(gc(&sp, &d), &d);
 	total = simdisk_nr_ops(sp.meta) - total;
 	simpool_free(&sp);
-	for (n = 1; n <= total; n += 1 + total / 50) {
+	crash_points_begin(&cp, "gc, killed", total, 50, 0);
+	while (crash_points_next(&cp)) {
 		sp = simpool_clone(&s->base);
-		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
+		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
 		ignore_result(gc(&sp, &d));
 		snprintf(where, sizeof(where), "killed at %llu",
-			 (unsigned long long)n);
+			 (unsigned long long)cp.n);
+		ignore_result(crash_points_mode(&cp, 0, 1));
 		/* A clone is the page cache without the process. */
 		after = simpool_clone(&sp);
 		check_after(s, &after, where);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "crashpoints.h"
 #include "simpool.h"
 #include "store/store.h"
 #include "testlib.h"
@@ -189,22 +190,26 @@ static void test_crash_at_every_operation(void **state)
 	struct akin_optimize_result r;
 	struct simpool sp, after;
 	char what[128], where[192];
-	u64 n, total = count_ops(s), step;
+	u64 total = count_ops(s);
+	struct crash_points cp;
 	struct akin_diag d;
 	int mode;
 
 	assert_in_range(total, 50, 5000);
-	step = getenv("AKIN_TEST_SLOW") ? 1 : 1 + total / 40;
-	for (n = 1; n <= total + 1; n += n < total ? step : 1) {
+	crash_points_begin(&cp, "optimize", total, 40, 0);
+	while (crash_points_next(&cp)) {
 		sp = simpool_clone(&s->base);
-		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
+		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
 		ignore_result(optimize(&sp, &r, &d));
 		simdisk_describe(sp.meta, simdisk_nr_ops(sp.meta), what,
 				 sizeof(what));
 		for (mode = 0; mode < SIM_NR_MODES; mode++) {
+			if (!crash_points_mode(&cp, mode, SIM_NR_MODES))
+				continue;
 			snprintf(where, sizeof(where), "stopped at %llu (%s), "
-				 "mode %d", (unsigned long long)n, what, mode);
-			after = simpool_reboot(&sp, n * 7 + (u64)mode, mode);
+				 "mode %d", (unsigned long long)cp.n, what,
+				 mode);
+			after = simpool_reboot(&sp, cp.n * 7 + (u64)mode, mode);
 			check_after(s, &after, where);
 			simpool_free(&after);
 		}
@@ -219,15 +224,17 @@ static void test_death_at_every_operation(void **state)
 	struct akin_optimize_result r;
 	struct simpool sp, after;
 	struct akin_diag d;
+	struct crash_points cp;
 	char where[64];
-	u64 n, total = count_ops(s);
 
-	for (n = 1; n <= total; n += 1 + total / 40) {
+	crash_points_begin(&cp, "optimize, killed", count_ops(s), 40, 0);
+	while (crash_points_next(&cp)) {
 		sp = simpool_clone(&s->base);
-		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
+		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
 		ignore_result(optimize(&sp, &r, &d));
 		snprintf(where, sizeof(where), "killed at %llu",
-			 (unsigned long long)n);
+			 (unsigned long long)cp.n);
+		ignore_result(crash_points_mode(&cp, 0, 1));
 		/* A clone is the page cache without the process. */
 		after = simpool_clone(&sp);
 		check_after(s, &after, where);

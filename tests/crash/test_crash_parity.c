@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "format/format.h"
+#include "crashpoints.h"
 #include "simpool.h"
 #include "store/store_repair.h"
 #include "testlib.h"
@@ -17,8 +18,10 @@
 #define BYTES ((size_t)64 * 1024)
 #define VERSIONS 3
 #define PERCENT 10
-/* Stops in each job, of which it has a few hundred. */
-#define STOPS 24
+/* Stops in each job, of which it has a few hundred, at least. */
+#define STOPS 6
+/* Failing operations in each job. */
+#define FAULTS 24
 
 struct setup {
 	struct simpool without, with, damaged;
@@ -285,28 +288,31 @@ static u64 count_ops(struct setup *s, const struct job *j)
 
 static void stop_everywhere(struct setup *s, const struct job *j)
 {
-	u64 n, total = count_ops(s, j), step;
+	u64 total = count_ops(s, j);
+	struct crash_points cp;
 	struct simpool sp, after;
 	char what[128], where[256];
 	struct akin_diag d;
 	int mode;
 
 	assert_in_range(total, 5, 5000);
-	step = getenv("AKIN_TEST_SLOW") ? 1 : 1 + total / STOPS;
-	for (n = 1; n <= total + 1; n += n < total ? step : 1) {
+	crash_points_begin(&cp, j->name, total, STOPS, 0);
+	while (crash_points_next(&cp)) {
 		sp = simpool_clone(j->from);
-		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
+		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
 		memset(&d, 0, sizeof(d));
 		ignore_result(j->run(s, &sp, &d));
 		simdisk_describe(sp.meta, simdisk_nr_ops(sp.meta), what,
 				 sizeof(what));
 		for (mode = 0; mode <= SIM_NR_MODES; mode++) {
+			if (!crash_points_mode(&cp, mode, SIM_NR_MODES + 1))
+				continue;
 			snprintf(where, sizeof(where), "%s stopped at %llu "
 				 "(%s), mode %d", j->name,
-				 (unsigned long long)n, what, mode);
+				 (unsigned long long)cp.n, what, mode);
 			/* The last: killed, the system lives on. */
 			after = mode == SIM_NR_MODES ? simpool_clone(&sp) :
-				simpool_reboot(&sp, n * 7 + (u64)mode, mode);
+				simpool_reboot(&sp, cp.n * 7 + (u64)mode, mode);
 			check_after(s, j, &after, where);
 			simpool_free(&after);
 		}
@@ -317,7 +323,7 @@ static void stop_everywhere(struct setup *s, const struct job *j)
 /* One operation on the data disk fails, now and then for want of space. */
 static void fail_everywhere(struct setup *s, const struct job *j)
 {
-	u64 n, total = count_ops(s, j), step = 1 + total / STOPS;
+	u64 n, total = count_ops(s, j), step = 1 + total / FAULTS;
 	struct sim_fault fault = { .kinds = SIM_ALL & ~SIM_LOCK };
 	struct simpool sp, after;
 	struct akin_diag d;
@@ -351,7 +357,7 @@ static void test_give(void **state)
 {
 	struct setup *s = *state;
 
-	both(s, (struct job){ "give", give, &s->without, 0, VERSIONS - 1, true,
+	both(s, (struct job){ "parity: give", give, &s->without, 0, VERSIONS - 1, true,
 			      false });
 }
 
@@ -359,7 +365,7 @@ static void test_take(void **state)
 {
 	struct setup *s = *state;
 
-	both(s, (struct job){ "take", take, &s->with, 0, VERSIONS - 1, false,
+	both(s, (struct job){ "parity: take", take, &s->with, 0, VERSIONS - 1, false,
 			      false });
 }
 
@@ -367,7 +373,7 @@ static void test_backup(void **state)
 {
 	struct setup *s = *state;
 
-	both(s, (struct job){ "backup", backup, &s->with, 0, VERSIONS - 1,
+	both(s, (struct job){ "parity: backup", backup, &s->with, 0, VERSIONS - 1,
 			      true, false });
 }
 
@@ -375,7 +381,7 @@ static void test_reclaim(void **state)
 {
 	struct setup *s = *state;
 
-	both(s, (struct job){ "reclaim", reclaim, &s->with, 1, VERSIONS - 1,
+	both(s, (struct job){ "parity: reclaim", reclaim, &s->with, 1, VERSIONS - 1,
 			      true, false });
 }
 
@@ -384,7 +390,7 @@ static void test_repair(void **state)
 {
 	struct setup *s = *state;
 
-	both(s, (struct job){ "repair", repair, &s->damaged, 0, VERSIONS - 1,
+	both(s, (struct job){ "parity: repair", repair, &s->damaged, 0, VERSIONS - 1,
 			      true, true });
 }
 

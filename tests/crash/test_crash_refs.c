@@ -13,6 +13,7 @@
 #include "testlib.h"
 
 #include "ingest/packer.h"
+#include "crashpoints.h"
 #include "simpool.h"
 #include "store/store.h"
 
@@ -150,7 +151,8 @@ static void test_crash_at_every_operation(void **state)
 {
 	struct akin_diag d = { 0 };
 	struct simpool base, sp, after;
-	u64 n, total, step, first, last;
+	struct crash_points cp;
+	u64 total, first, last;
 	u32 seen[ROUNDS + 1] = { 0 };
 	char what[128], where[192];
 	int mode;
@@ -163,17 +165,19 @@ static void test_crash_at_every_operation(void **state)
 	assert_true(run_session(&sp, 1, first, ROUNDS) != 0);
 	total = simdisk_nr_ops(sp.meta) - total;
 	simpool_free(&sp);
-	step = getenv("AKIN_TEST_SLOW") ? 1 : 1 + total / 100;
-	for (n = 1; n <= total + 1; n += n + 20 < total ? step : 1) {
+	crash_points_begin(&cp, "checkpoints", total, 100, 20);
+	while (crash_points_next(&cp)) {
 		sp = simpool_clone(&base);
-		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
+		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
 		last = run_session(&sp, 1, first, ROUNDS);
 		for (mode = 0; mode < SIM_NR_MODES; mode++) {
-			simdisk_describe(sp.meta, n, what, sizeof(what));
+			if (!crash_points_mode(&cp, mode, SIM_NR_MODES))
+				continue;
+			simdisk_describe(sp.meta, cp.n, what, sizeof(what));
 			snprintf(where, sizeof(where),
 				 "stopped at %llu (%s), mode %d",
-				 (unsigned long long)n, what, mode);
-			after = simpool_reboot(&sp, n * 7 + mode, mode);
+				 (unsigned long long)cp.n, what, mode);
+			after = simpool_reboot(&sp, cp.n * 7 + mode, mode);
 			seen[check_pool(&after, where)]++;
 			/* And it goes on. */
 			assert_true(run_session(&after, 50, first, 1) != 0);
@@ -181,8 +185,8 @@ static void test_crash_at_every_operation(void **state)
 			simpool_free(&after);
 		}
 		simpool_free(&sp);
+		assert_true(cp.n <= total || last != 0);
 	}
-	assert_true(last != 0);
 	/* Stopped before, between and behind the checkpoints. */
 	assert_true(seen[0] && seen[2] && seen[4] && seen[5]);
 	simpool_free(&base);

@@ -10,6 +10,7 @@
 
 #include "akin/repair.h"
 #include "container/container_reader.h"
+#include "crashpoints.h"
 #include "simpool.h"
 #include "store/store_repair.h"
 #include "testlib.h"
@@ -258,15 +259,16 @@ static void test_holes(void **state)
 }
 
 /* @make: what is to be repaired, in a machine of its own. */
-static void crash_everywhere(struct setup *s,
+static void crash_everywhere(struct setup *s, const char *name,
 			     struct simpool (*make)(const struct setup *s))
 {
 	struct simpool sp, after;
 	char what[128], where[192];
 	struct akin_repair_result r;
-	u64 n, total, step;
+	struct crash_points cp;
 	struct akin_diag d;
 	int mode, err;
+	u64 total;
 
 	sp = make(s);
 	total = simdisk_nr_ops(sp.meta);
@@ -274,19 +276,22 @@ static void crash_everywhere(struct setup *s,
 	total = simdisk_nr_ops(sp.meta) - total;
 	simpool_free(&sp);
 	assert_in_range(total, 50, 5000);
-	step = getenv("AKIN_TEST_SLOW") ? 1 : 1 + total / 20;
-	for (n = 1; n <= total + 1; n += n < total ? step : 1) {
+	crash_points_begin(&cp, name, total, 20, 0);
+	while (crash_points_next(&cp)) {
 		sp = make(s);
-		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + n);
+		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
 		err = repair(&sp, &r, &d);
 		/* The ends of sessions are not worth an error. */
-		assert_true(n <= total || !err);
+		assert_true(cp.n <= total || !err);
 		simdisk_describe(sp.meta, simdisk_nr_ops(sp.meta), what,
 				 sizeof(what));
 		for (mode = 0; mode < SIM_NR_MODES; mode++) {
+			if (!crash_points_mode(&cp, mode, SIM_NR_MODES))
+				continue;
 			snprintf(where, sizeof(where), "stopped at %llu (%s), "
-				 "mode %d", (unsigned long long)n, what, mode);
-			after = simpool_reboot(&sp, n * 7 + (u64)mode, mode);
+				 "mode %d", (unsigned long long)cp.n, what,
+				 mode);
+			after = simpool_reboot(&sp, cp.n * 7 + (u64)mode, mode);
 			check_after(s, &after, where);
 			simpool_free(&after);
 		}
@@ -296,7 +301,7 @@ static void crash_everywhere(struct setup *s,
 
 static void test_crash_without_metadata(void **state)
 {
-	crash_everywhere(*state, lost);
+	crash_everywhere(*state, "repair without metadata", lost);
 }
 
 static struct simpool with_holes(const struct setup *s)
@@ -306,7 +311,7 @@ static struct simpool with_holes(const struct setup *s)
 
 static void test_crash_with_holes(void **state)
 {
-	crash_everywhere(*state, with_holes);
+	crash_everywhere(*state, "repair of holes", with_holes);
 }
 
 int main(void)

@@ -411,6 +411,10 @@ static void test_crash_at_every_operation(void **state)
 			crash_at(s, &ops[i], n, &nr_done, &nr_not);
 		/* From before the first to behind the last. */
 		assert_true(nr_done >= SIM_NR_MODES && nr_not > SIM_NR_MODES);
+		test_note("%s: stopped at %llu of %llu operations, %llu states",
+			  ops[i].name, (unsigned long long)total,
+			  (unsigned long long)total,
+			  (unsigned long long)(nr_done + nr_not));
 	}
 }
 
@@ -438,6 +442,9 @@ static void test_death_at_every_operation(void **state)
 			simpool_free(&after);
 			simpool_free(&sp);
 		}
+		test_note("%s, killed: stopped at %llu of %llu operations",
+			  ops[i].name, (unsigned long long)total,
+			  (unsigned long long)total);
 	}
 }
 

@@ -88,8 +88,9 @@ static void cut_everywhere(struct dropfix *x, run_fn *run, const char *what)
 	assert_in_range(total, 3, 2000);
 	for (n = 1; n <= total + 1; n++)
 		nr += cut_at(x, run, n);
-	print_message("# %s: %llu operations, %llu cuts\n", what,
-		      (unsigned long long)total, (unsigned long long)nr);
+	test_note("%s: stopped at %llu of %llu operations, %llu states", what,
+		  (unsigned long long)total, (unsigned long long)total,
+		  (unsigned long long)nr);
 }
 
 static void test_rewrite(void **state)

@@ -222,8 +222,8 @@ static void test_stopped_everywhere(void **state)
 	for (n = 1; n <= total + 1; n++)
 		stop_at(s, n, &nr_done, &nr_not);
 	assert_true(nr_done > SIM_NR_MODES && nr_not > SIM_NR_MODES);
-	test_note("upgrade: stopped at each of %llu operations, %llu states",
-		  (unsigned long long)total,
+	test_note("upgrade: stopped at %llu of %llu operations, %llu states",
+		  (unsigned long long)total, (unsigned long long)total,
 		  (unsigned long long)(nr_done + nr_not));
 }
 
