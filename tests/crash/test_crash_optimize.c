@@ -196,7 +196,7 @@ static void test_crash_at_every_operation(void **state)
 	int mode;
 
 	assert_in_range(total, 50, 5000);
-	crash_points_begin(&cp, "optimize", total, 40, 0);
+	crash_points_begin(&cp, "optimize", total, 12, 0);
 	while (crash_points_next(&cp)) {
 		sp = simpool_clone(&s->base);
 		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
@@ -227,7 +227,8 @@ static void test_death_at_every_operation(void **state)
 	struct crash_points cp;
 	char where[64];
 
-	crash_points_begin(&cp, "optimize, killed", count_ops(s), 40, 0);
+	crash_points_begin(&cp, "optimize, killed", count_ops(s), 12,
+			   0);
 	while (crash_points_next(&cp)) {
 		sp = simpool_clone(&s->base);
 		simdisk_crash_at(sp.meta, simdisk_nr_ops(sp.meta) + cp.n);
