@@ -414,11 +414,9 @@ void index_get_stats(struct index *ix, struct index_stats *out)
 	out->spill_entries = ix->spill_entries;
 	pthread_mutex_lock(&ix->load_lock);
 	pthread_rwlock_rdlock(&ix->lock);
-	for (i = 0; i < ix->nr_runs; i++) {
-		out->run_entries += ix->runs[i]->info.nr_entries;
+	for (i = 0; i < ix->nr_runs; i++)
 		if (ix->runs[i]->load_level > level)
 			level = ix->runs[i]->load_level;
-	}
 	out->table_entries = ix->table.nr;
 	out->table_bytes = slots_bytes(&ix->table);
 	out->sample_shift = (u32)max_u64(ix->shift, (u64)(level + 1));

@@ -177,7 +177,6 @@ struct index_stats {
 	u64 page_reads;		/* run pages read one by one */
 	u64 load_bytes;		/* read to fill the table */
 	u64 table_entries, table_bytes;
-	u64 run_entries;	/* of all runs; the same one several times perhaps */
 	/* One in 2^shift fingerprints is held; RUN_LEVELS: what the runs have
 	 * is not loaded yet. */
 	u32 sample_shift;

@@ -157,13 +157,6 @@ int store_budget_split(size_t memory, unsigned nr_threads,
  * window, for what groups were compressed against. */
 size_t store_reading_memory(const struct store_budget *b);
 /*
- * What the index's table will not take, with so many fingerprints in its runs.
- * While a snapshot is read nothing is added, and decoded groups have it:
- * store_return_stream_memory() ends that.
- */
-size_t store_spare_memory(const struct store_budget *b, u64 nr_fps);
-void store_take_reading_memory(struct akin_pool *p);
-/*
  * A session takes memory for its streams (session_options.memory_bytes), most
  * of that for decoded groups too unless it @compares chunks, or compresses
  * against chains of references of more than the default @depth: else writing

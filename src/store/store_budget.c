@@ -51,31 +51,6 @@ void akin_prepare_process(void)
 	mem_prepare_process();
 }
 
-/* A slot, with the room that a table keeps free, for each fingerprint; and once
- * more for what others add meanwhile. */
-#define SLOT_BYTES 20
-#define GROWTH 2
-/* Of the index's memory; the rest is for writing. */
-#define TABLE_PART 2
-
-size_t store_spare_memory(const struct store_budget *b, u64 nr_fps)
-{
-	u64 table = b->index / TABLE_PART;
-
-	return nr_fps >= table / SLOT_BYTES / GROWTH ? 0 :
-		       table - nr_fps * SLOT_BYTES * GROWTH;
-}
-
-void store_take_reading_memory(struct akin_pool *p)
-{
-	struct index_stats st;
-
-	index_get_stats(p->index, &st);
-	groupcache_set_budget(p->depot.groups,
-			      store_reading_memory(&p->budget) +
-			      store_spare_memory(&p->budget, st.run_entries));
-}
-
 size_t store_reading_memory(const struct store_budget *b)
 {
 	return b->groups + b->streams / 2;

@@ -266,16 +266,15 @@ static int read_content(struct akin_pool *p, const char *path,
 
 	opt.shown = counters_stream_begin(p->streams, AKIN_STREAM_OUT, path,
 					  clock_ns());
-	store_take_reading_memory(p);
 	err = fetcher_new(&p->depot, &p->dec, &opt, &f, diag);
-	if (!err) {
-		err = fetcher_content(f, &n->content, hint, 0, UINT64_MAX,
-				      diag);
-		if (!err)
-			err = fetcher_drain(f, diag);
-		fetcher_free(f);
+	if (err) {
+		counters_stream_end(opt.shown);
+		return err;
 	}
-	store_return_stream_memory(p);
+	err = fetcher_content(f, &n->content, hint, 0, UINT64_MAX, diag);
+	if (!err)
+		err = fetcher_drain(f, diag);
+	fetcher_free(f);
 	counters_add(p->counters, files_restored, !err);
 	counters_stream_end(opt.shown);
 	return err;

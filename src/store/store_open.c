@@ -263,9 +263,7 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 	int err;
 
 	opt.dircache_bytes = p->budget.dirs;
-	/* Places for the most that it may ever have. */
-	opt.groupcache_bytes = store_reading_memory(&p->budget) +
-			       store_spare_memory(&p->budget, 0);
+	opt.groupcache_bytes = store_reading_memory(&p->budget);
 	opt.nr_threads = p->nr_threads;
 	opt.counters = p->counters;
 	opt.streams = p->streams;
@@ -276,7 +274,6 @@ static int open_depot(struct akin_pool *p, struct akin_diag *diag)
 	if (err)
 		return err;
 	p->have_depot = true;
-	store_return_stream_memory(p);
 	p->depot.index = p->index;
 	p->depot.refresh = store_refresh_index;
 	p->depot.refresh_ctx = p;

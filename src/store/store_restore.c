@@ -524,13 +524,11 @@ int restore_run(struct restore *r, const struct node *n,
 					 r->opt->path ? r->opt->path : "/",
 					 clock_ns());
 	opt.shown = r->shown;
-	store_take_reading_memory(r->p);
 	err = fetcher_new(&r->p->depot, &r->p->dec, &opt, &r->fetcher, diag);
 	if (!err)
 		err = restore_node(r, n, hint, diag);
 	fetcher_free(r->fetcher);
 	r->fetcher = NULL;
-	store_return_stream_memory(r->p);
 	counters_stream_end(r->shown);
 	mem_free(r->pending);
 	r->pending = NULL;

@@ -626,25 +626,9 @@ static void test_bad_readers(void **state)
 #define with_tree(fn) \
 	cmocka_unit_test_setup_teardown(fn, treefix_setup, treefix_teardown)
 
-/* What an empty index leaves, one that takes some of its share, a full one. */
-static void test_spare_memory(void **state)
-{
-	struct store_budget b;
-	struct akin_diag d;
-
-	assert_int_equal(store_budget_split(128 * MiB, 2, &b, &d), 0);
-	assert_int_equal(b.index, 36044800);
-	assert_int_equal(store_spare_memory(&b, 0), 18022400);
-	assert_int_equal(store_spare_memory(&b, 100000), 14022400);
-	assert_int_equal(store_spare_memory(&b, 450559), 40);
-	assert_int_equal(store_spare_memory(&b, 450560), 0);
-	assert_int_equal(store_spare_memory(&b, UINT64_MAX), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spare_memory),
 		with_tree(test_round_trip),
 		with_tree(test_parent),
 		with_tree(test_excludes),
