@@ -119,9 +119,18 @@ class Top:
         self.seen += self.out[self.seen:].index(text) + len(text)
 
     def status(self):
-        data = read_until(self.report, self.deadline)
-        assert data, 'nothing became of it'
-        return int(data.split()[-1])
+        """What became of it. It may be writing: somebody has to read."""
+        fds = [self.report, self.fd]
+        while True:
+            left = max(self.deadline - time.time(), 0)
+            ready = select.select(fds, [], [], left)[0]
+            assert ready, 'nothing became of it'
+            if self.report in ready:
+                return int(os.read(self.report, 65536).split()[-1])
+            data = read_until(self.fd, self.deadline)
+            self.out += data
+            if not data:
+                fds.remove(self.fd)
 
     def frame(self):
         """The last frame that is complete: its lines, without sequences."""
